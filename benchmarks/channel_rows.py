@@ -7,7 +7,8 @@ import numpy as np
 import naive_sequence_multi_index as naive
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channels.averages import node_dimension, sample_outputs
-from attention_limits.sequence_multi_index.channels.channel import SAMPLING_NODES, Channel, denoiser
+from attention_limits.sequence_multi_index.channels.channel import SAMPLING_NODES, Channel
+from attention_limits.sequence_multi_index.channels.posterior import denoiser
 from attention_limits.sequence_multi_index.channels.sampling.importance import fibre_moments
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from table import Growth, Row, Spread, clocked, growth

@@ -5,7 +5,7 @@ import pytest
 from smi_tools import channel_of
 
 from attention_limits.sequence_multi_index.channels.averages import sample_outputs
-from attention_limits.sequence_multi_index.channels.channel import denoiser
+from attention_limits.sequence_multi_index.channels.posterior import denoiser
 from attention_limits.sequence_multi_index.erm.losses import make_loss
 from attention_limits.sequence_multi_index.erm.prox import prox
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from smi_tools import channel_of
 
-from attention_limits.sequence_multi_index.channels.channel import SAMPLING_NODES, SMALLEST_SAMPLE, Channel
+from attention_limits.sequence_multi_index.channels.channel import SAMPLING_NODES, Channel
+from attention_limits.sequence_multi_index.channels.posterior import SMALLEST_SAMPLE
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.wrappers import OutputNoise

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from smi_tools import channel_of, draw_channels, gradient_and_hessian
 
-from attention_limits.sequence_multi_index.channels.channel import denoiser
+from attention_limits.sequence_multi_index.channels.posterior import denoiser
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 
 pytestmark = pytest.mark.slow

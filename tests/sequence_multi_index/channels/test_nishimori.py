@@ -9,7 +9,7 @@ import pytest
 from smi_tools import channel_of, draw_channels
 
 from agreement import assert_mean
-from attention_limits.sequence_multi_index.channels.channel import denoiser
+from attention_limits.sequence_multi_index.channels.posterior import denoiser
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 
 pytestmark = pytest.mark.slow

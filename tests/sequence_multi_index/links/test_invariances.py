@@ -11,7 +11,7 @@ from attention_limits.sequence_multi_index.links.invariances import invariant_ro
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.links.wrappers import OutputNoise
-from attention_limits.sequence_multi_index.priors.prior import GaussianRows
+from attention_limits.sequence_multi_index.priors.gaussian import GaussianRows
 from attention_limits.sequence_multi_index.state_evolution.fixed_point import solve
 
 pytestmark = pytest.mark.slow

@@ -17,8 +17,9 @@ from attention_limits.sequence_multi_index.links.attention.deep import DeepAtten
 from attention_limits.sequence_multi_index.links.linear import Linear
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.one_token import SignProduct, phase_retrieval
+from attention_limits.sequence_multi_index.priors.gaussian import GaussianRows, standard_normal
 from attention_limits.sequence_multi_index.priors.mixture import bernoulli_gauss, binary
-from attention_limits.sequence_multi_index.priors.prior import GaussianRows, Prior, standard_normal
+from attention_limits.sequence_multi_index.priors.prior import Prior
 from attention_limits.sequence_multi_index.state_evolution.fixed_point import solve
 from attention_limits.sequence_multi_index.state_evolution.phases import HARD, compare
 from attention_limits.sequence_multi_index.state_evolution.trajectory import trajectory

@@ -7,9 +7,9 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import logsumexp
 
+from attention_limits.sequence_multi_index.priors.gaussian import GaussianRows, standard_normal
 from attention_limits.sequence_multi_index.priors.loading import load_prior
 from attention_limits.sequence_multi_index.priors.mixture import MixtureRows, bernoulli_gauss, binary
-from attention_limits.sequence_multi_index.priors.prior import GaussianRows, standard_normal
 
 C = np.array([[1.0, 0.6], [0.6, 1.0]])
 PRIORS = {

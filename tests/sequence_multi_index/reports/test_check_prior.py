@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from attention_limits.sequence_multi_index.priors.gaussian import GaussianRows
 from attention_limits.sequence_multi_index.priors.loading import load_prior
 from attention_limits.sequence_multi_index.priors.mixture import MixtureRows
-from attention_limits.sequence_multi_index.priors.prior import GaussianRows
 from attention_limits.sequence_multi_index.reports.check_prior import check_prior
 
 COUPLED = [[1.0, 0.6], [0.6, 1.0]]

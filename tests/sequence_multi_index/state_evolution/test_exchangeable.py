@@ -10,8 +10,8 @@ from agreement import FALSE_ALARM, t_threshold
 from attention_limits.sequence_multi_index.channels.sampling.importance import fibre_moments
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.attention.large_depth import CommitteeDepth
+from attention_limits.sequence_multi_index.priors.gaussian import GaussianRows
 from attention_limits.sequence_multi_index.priors.mixture import binary
-from attention_limits.sequence_multi_index.priors.prior import GaussianRows
 from attention_limits.sequence_multi_index.state_evolution import fixed_point
 from attention_limits.sequence_multi_index.state_evolution.exchangeable import reduced as exchangeable
 from attention_limits.sequence_multi_index.state_evolution.exchangeable.matrices import Exchangeable, outer

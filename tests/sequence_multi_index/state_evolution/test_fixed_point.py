@@ -14,8 +14,9 @@ from attention_limits.sequence_multi_index.priors.overlaps import (
     clip_spectrum,
     overlap_from_precision,
     symmetric_root,
+    symmetrized,
 )
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import solve, symmetrized
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import solve
 from attention_limits.sequence_multi_index.weak_recovery.branch import branch_point
 
 MODEL = DeepAttention(1.0)

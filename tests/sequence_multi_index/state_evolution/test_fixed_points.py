@@ -6,8 +6,8 @@ from smi_tools import channel_of, node_sets, search_settings
 
 from attention_limits.sequence_multi_index.channels.averages import channel_averages
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
-from attention_limits.sequence_multi_index.priors.overlaps import overlap_from_precision
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import Steps, solve, symmetrized
+from attention_limits.sequence_multi_index.priors.overlaps import overlap_from_precision, symmetrized
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import Steps, solve
 
 pytestmark = pytest.mark.slow
 

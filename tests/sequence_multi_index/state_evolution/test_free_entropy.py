@@ -9,7 +9,7 @@ from smi_tools import channel_of, node_sets, search_settings
 from agreement import assert_mean, t_threshold
 from attention_limits.sequence_multi_index.channels.averages import channel_averages
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
-from attention_limits.sequence_multi_index.priors.prior import prior_free_entropy
+from attention_limits.sequence_multi_index.priors.gaussian import prior_free_entropy
 from attention_limits.sequence_multi_index.state_evolution.fixed_point import solve
 from attention_limits.sequence_multi_index.state_evolution.free_entropy import free_entropy
 

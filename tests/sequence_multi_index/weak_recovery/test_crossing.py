@@ -5,7 +5,7 @@ import pytest
 from smi_tools import channel_of, node_sets
 
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
-from attention_limits.sequence_multi_index.priors.prior import standard_normal
+from attention_limits.sequence_multi_index.priors.gaussian import standard_normal
 from attention_limits.sequence_multi_index.weak_recovery import staircase
 from attention_limits.sequence_multi_index.weak_recovery.branch import BranchPoint, branch_point
 from attention_limits.sequence_multi_index.weak_recovery.crossing import Crossing, polish, search

@@ -8,7 +8,7 @@ from smi_tools import channel_of, node_sets, search_settings
 
 from agreement import assert_mean
 from attention_limits.sequence_multi_index.channels.averages import channel_averages, sample_outputs
-from attention_limits.sequence_multi_index.channels.channel import Posterior, denoiser
+from attention_limits.sequence_multi_index.channels.posterior import Posterior, denoiser
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.state_evolution.fixed_point import Steps, solve

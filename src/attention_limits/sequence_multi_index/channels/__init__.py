@@ -6,7 +6,8 @@ Each link is integrated by the method that fits it, one folder or module per met
 
 In reading order:
 
-- channel: chooses the method, and returns moments, Z and g_out
+- posterior: moments, Z, and the denoiser g_out
+- channel: chooses the method that computes them
 - averages: averages over outputs, E_y, at an overlap
 - half_line, sectors: exact moments of signs and of discrete outputs of two fields
 - rotations/: one layer of rank two or more, one integral over an angle or a sphere

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.numerics.probability.statistics import combine_unbiased
-from attention_limits.sequence_multi_index.channels.channel import Channel, denoiser
+from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.channels.posterior import denoiser
 from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.priors.gaussian import as_prior
 from attention_limits.sequence_multi_index.priors.overlaps import symmetric_root
-from attention_limits.sequence_multi_index.priors.prior import Prior, as_prior
+from attention_limits.sequence_multi_index.priors.prior import Prior
 
 
 def node_dimension(link: Link):

@@ -19,18 +19,24 @@ importance sampling  everything else, on two independent scramblings of Sobol no
 """
 
 import copy
-import itertools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channels.half_line import half_line_moments
+from attention_limits.sequence_multi_index.channels.posterior import (
+    SMALLEST_SAMPLE,
+    Posterior,
+    as_two,
+    without_invariant_part,
+)
 from attention_limits.sequence_multi_index.channels.rotations.moments import rotated_moments
 from attention_limits.sequence_multi_index.channels.sampling.importance import (
     adaptive_moments,
     drawn_rows,
     fibre_moments,
+    sign_changes,
 )
 from attention_limits.sequence_multi_index.channels.sampling.two_tokens import two_token_moments
 from attention_limits.sequence_multi_index.channels.sectors import sector_moments
@@ -57,48 +63,6 @@ from attention_limits.sequence_multi_index.priors.prior import Prior
 
 # Nodes of each of the two scramblings at resolution 1.
 SAMPLING_NODES = 2048
-# With more sampled rows only a change of all signs at once extends the nodes: for all changes the nodes would be too few.
-MAX_SIGNED_ROWS = 4
-# An output whose effective sample size is below this is not resolved.
-SMALLEST_SAMPLE = 20.0
-
-
-@dataclass(frozen=True)
-class Posterior:
-    """Moments of the local fields h given one output each, for n outputs, P rows and M tokens, in two estimates.
-
-    The two estimates are independent for importance sampling and the same array for the exact methods.
-
-    Attributes
-    ----------
-    log_z : array (n,)
-        log Z_out, in the density of `link.observe` (for deep attention that of u, with both signs added: it differs from that of
-        y by the log-Jacobian of u -> y, which depends neither on omega nor on V).
-    means : array (2, n, P, M)
-        E[h - omega | y].
-    covariances : array (2, n, P, M, P, M)
-        Covariance of h_pa and h_qb given y.
-    effective : array (n,)
-        Effective sample size, infinite for the exact methods.
-    resolved : bool array (n,)
-        Whether the quadrature met its own check, or the effective sample size reached SMALLEST_SAMPLE.
-    """
-
-    log_z: np.ndarray
-    means: np.ndarray
-    covariances: np.ndarray
-    effective: np.ndarray
-    resolved: np.ndarray
-
-    @property
-    def mean(self):
-        """E[h - omega | y], array (n, P, M)."""
-        return self.means.mean(axis=0)
-
-    @property
-    def covariance(self):
-        """Covariance of h given y, array (n, P, M, P, M)."""
-        return self.covariances.mean(axis=0)
 
 
 class Channel:
@@ -170,7 +134,7 @@ class Channel:
         fibre = inference(link) == "fibre"
         dimension = link.free_rows * link.tokens + link.angles if fibre else link.rows * link.tokens
         count = 2 ** round(np.log2(SAMPLING_NODES * self.resolution**2))
-        signs = _sign_changes(dimension, link)
+        signs = sign_changes(dimension, link)
         # Unit width: the nodes represent the prior, and their weights must not depend on the node.
         points = gaussian_nodes(dimension, max(count, 128) // len(signs), generator, 1.0).points
         found = (signs[:, None, :] * points).reshape(-1, dimension)
@@ -233,7 +197,7 @@ class Channel:
         if not np.array_equal(V, V.T) or np.linalg.eigvalsh(V)[0] <= 0:
             raise ValueError(f"V must be symmetric positive definite, got {V.tolist()}")
         found = _METHODS[self.method](self, observed, omega, V)
-        return _projected(found, self.invariant, V) if self.invariant.shape[1] else found
+        return without_invariant_part(found, self.invariant, V) if self.invariant.shape[1] else found
 
     def _trapezoid(self, u, omega, V) -> Posterior:
         n = len(u)
@@ -248,7 +212,7 @@ class Channel:
             np.empty(0, trapezoid_precision(self.link, V, self.resolution) if self._single else float),
             log_z, mean, covariance, resolved,
         )  # fmt: skip
-        return Posterior(log_z, _pair(mean[None]), _pair(covariance[None]), np.full(n, np.inf), resolved)
+        return Posterior(log_z, as_two(mean[None]), as_two(covariance[None]), np.full(n, np.inf), resolved)
 
     def _rotated(self, observed, omega, V) -> Posterior:
         *moments, resolved = rotated_moments(self.method, self.link, observed, omega, V, self.resolution)
@@ -285,46 +249,11 @@ class Channel:
         total = effective.sum(axis=0)
         return Posterior(
             pooled,
-            _pair(means.reshape(-1, n, rows, tokens)),
-            _pair(covariances.reshape(-1, n, rows, tokens, rows, tokens)),
+            as_two(means.reshape(-1, n, rows, tokens)),
+            as_two(covariances.reshape(-1, n, rows, tokens, rows, tokens)),
             total,
             (total >= SMALLEST_SAMPLE) & np.isfinite(pooled),
         )
-
-
-def _sign_changes(dimension, link):
-    """Signs (k, dimension) by which the nodes are multiplied, so that they are closed under the symmetry of the link.
-
-    A field of unknown sign then has exactly the posterior mean zero, without sampling noise: otherwise overlaps
-    below the noise would neither grow nor shrink as they should.
-    """
-    if link.sign_symmetry == "none":
-        return np.ones((1, dimension))
-    rows = dimension // link.tokens
-    if link.sign_symmetry == "rows" and link.angles == 0 and rows <= MAX_SIGNED_ROWS:
-        return np.repeat(list(itertools.product((1.0, -1.0), repeat=rows)), link.tokens, axis=1)
-    return np.stack([np.ones(dimension), -np.ones(dimension)])
-
-
-def _projected(found, invariant, V):
-    """A posterior (`Posterior`) without the sampling error in the directions (P, k) that the output does not see.
-
-    There V^-1 E[h - omega | y] and V^-1 Cov(h | y) V^-1 - V^-1 vanish.
-    """
-    tokens = found.means.shape[3]
-    kept = V @ (np.eye(len(V)) - invariant @ invariant.T) @ np.linalg.inv(V)
-    prior = np.einsum("pq,ab->paqb", V, np.eye(tokens))
-    change = np.einsum("pi,kniaqb->knpaqb", kept, found.covariances - prior)
-    return replace(
-        found,
-        means=np.einsum("pi,knia->knpa", kept, found.means),
-        covariances=prior + np.einsum("qj,knpajb->knpaqb", kept, change),
-    )
-
-
-def _pair(estimates):
-    """One or two estimates of a quantity, array (1 or 2, ...), as two."""
-    return np.broadcast_to(estimates, (2, *estimates.shape[1:]))
 
 
 _SAMPLERS = {SAMPLING: fibre_moments, TWO_TOKEN_SAMPLING: two_token_moments}
@@ -336,28 +265,3 @@ _METHODS = {
     SECTORS: Channel._two_fields,
     **dict.fromkeys(_SAMPLERS, Channel._sampling),
 }
-
-
-def denoiser(moments: Posterior, V):
-    """(g, dg) of GAMP from posterior moments.
-
-    Parameters
-    ----------
-    moments : Posterior
-    V : array (P, P)
-        The prior covariance at which they were taken.
-
-    Returns
-    -------
-    g : array (2, n, P, M)
-        g_out = V^-1 E[h - omega | y], the gradient of log Z_out with respect to omega, in two estimates.
-    dg : array (n, P, P)
-        Sum over tokens a of d g_a / d omega_a = V^-1 Cov(h_a | y) V^-1 - V^-1.
-    """
-    inverse = np.linalg.inv(V)
-    tokens = moments.means.shape[3]
-    same_token = np.einsum("npaqa->npq", moments.covariance)
-    return (
-        np.einsum("pq,knqa->knpa", inverse, moments.means),
-        inverse @ same_token @ inverse - tokens * inverse,
-    )

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from attention_limits.sequence_multi_index.priors.prior import as_prior
+from attention_limits.sequence_multi_index.priors.gaussian import as_prior
 
 
 def towards_teacher(link, overlap, prior=None):

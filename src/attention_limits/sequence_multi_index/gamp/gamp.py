@@ -31,7 +31,8 @@ from attention_limits.sequence_multi_index.gamp.messages import (
     update,
 )
 from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, require
-from attention_limits.sequence_multi_index.priors.prior import Prior, as_prior
+from attention_limits.sequence_multi_index.priors.gaussian import as_prior
+from attention_limits.sequence_multi_index.priors.prior import Prior
 
 # Recovery counts as exact if all eigenvalues of V are below this number when one of them falls to SMALLEST_VARIANCE.
 RECOVERED = 1e-3

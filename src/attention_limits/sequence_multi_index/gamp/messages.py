@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.channels.channel import denoiser
+from attention_limits.sequence_multi_index.channels.posterior import denoiser
 from attention_limits.sequence_multi_index.priors.overlaps import LARGEST_OVERLAP, clip_spectrum
 from attention_limits.sequence_multi_index.priors.prior import Prior
 

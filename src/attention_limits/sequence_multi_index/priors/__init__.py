@@ -4,7 +4,8 @@
 
 In reading order:
 
-- prior: the class to derive from, and standard normal weights
+- prior: the class to derive from
+- gaussian: standard normal and correlated weights
 - overlaps: Q and Q_hat as coordinates of an iteration
 - mixture: binary and sparse weights
 - loading: priors by the keys of a model

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from attention_limits.sequence_multi_index.priors.prior import GaussianRows, Prior, standard_normal
+from attention_limits.sequence_multi_index.priors.gaussian import GaussianRows, standard_normal
+from attention_limits.sequence_multi_index.priors.prior import Prior
 
 
 def load_prior(section: Mapping | None, rows: int) -> Prior:

@@ -75,3 +75,10 @@ def unlearned_directions(coordinates, size, seed_overlap):
     """
     logs, vectors = _spectrum(coordinates, size)
     return vectors[:, np.exp(logs) <= seed_overlap * (1.0 + SEED_ROUNDING)]
+
+
+def symmetrized(symmetry: str, matrix):
+    """Average of a matrix (P, P) over a symmetry (`Channel.symmetry`): diagonal for "rows", q I for "rotations"."""
+    if symmetry == "rotations":
+        return np.trace(matrix) / len(matrix) * np.eye(len(matrix))
+    return np.diag(np.diag(matrix)) if symmetry == "rows" else matrix

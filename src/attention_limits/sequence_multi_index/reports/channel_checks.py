@@ -10,8 +10,8 @@ import numpy as np
 
 from attention_limits.numerics.differences import FIRST, OFFSETS, SECOND
 from attention_limits.pipeline.checks import Check, mean_check, same_check
-from attention_limits.sequence_multi_index.channels.channel import MAX_SIGNED_ROWS, Channel
-from attention_limits.sequence_multi_index.channels.sampling.importance import fibre_moments
+from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.channels.sampling.importance import MAX_SIGNED_ROWS, fibre_moments
 from attention_limits.sequence_multi_index.links.link import Link
 
 # Outputs at which the moments are compared with derivatives and symmetries, each along one random direction.

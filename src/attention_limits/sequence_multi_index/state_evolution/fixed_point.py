@@ -19,16 +19,22 @@ from attention_limits.numerics.solvers.fixed_point import FixedPoint, iterate
 from attention_limits.sequence_multi_index.channels.averages import channel_averages
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, Link, require
+from attention_limits.sequence_multi_index.priors.gaussian import as_prior
 from attention_limits.sequence_multi_index.priors.overlaps import (
     LARGEST_OVERLAP,
     clip_spectrum,
     from_coordinates,
     log_eigenvalues,
+    symmetrized,
     to_coordinates,
     unlearned_directions,
 )
-from attention_limits.sequence_multi_index.priors.prior import Prior, as_prior
+from attention_limits.sequence_multi_index.priors.prior import Prior
 from attention_limits.sequence_multi_index.state_evolution.stability import ACCURACY, UNSTABLE, growth, lifted
+
+# The fixed point on this share of the nodes, one over the number, gives the error of few nodes.
+FEW = 4
+
 
 # Once a row reaches the largest overlap and no other has 1 - Q above this number, all are recovered exactly, and the iteration
 # ends: the others follow at a fixed ratio.
@@ -41,17 +47,8 @@ SETTLED = 0.01
 CONTINUED = 6
 # Largest estimated distance of the end point from the fixed point, in units of the tolerance.
 FARTHEST = 5.0
-# The fixed point on this share of the nodes, one over the number, gives the error of few nodes.
-FEW = 4
 # Rounding error of the logarithm of an eigenvalue.
 ROUNDING = 1e-9
-
-
-def symmetrized(symmetry: str, matrix):
-    """Average of a matrix (P, P) over a symmetry (`Channel.symmetry`): diagonal for "rows", q I for "rotations"."""
-    if symmetry == "rotations":
-        return np.trace(matrix) / len(matrix) * np.eye(len(matrix))
-    return np.diag(np.diag(matrix)) if symmetry == "rows" else matrix
 
 
 def is_frozen(link: Link, prior: Prior, overlap) -> bool:
@@ -356,15 +353,6 @@ def solve(
     return OverlapFixedPoint(overlap, outcome.residual, outcome.iterations, outcome.converged, precision, error)
 
 
-def error_of_few_nodes(channel: Channel, alpha, nodes, start, settings: Settings, overlap, prior: Prior):
-    """Standard error of the `overlap` (P, P) on all nodes, from the fixed point on the first 1 / FEW of them.
-
-    `channel`, `alpha`, `nodes`, `start`, `settings` and `prior` are those of `solve`.
-    """
-    few = solve(channel, alpha, nodes.head(max(1, len(nodes) // FEW)), start, settings, prior=prior)
-    return _few_nodes_error(few.value, overlap, FEW)
-
-
 def _few_nodes_error(few, overlap, share):
     """Standard error of an overlap (P, P) on n nodes, from the one on `few` = n / `share` of them, as for independent nodes."""
     return np.abs(few - overlap) / np.sqrt(share - 1.0)
@@ -374,3 +362,12 @@ def _missing(outcome, size):
     """The fixed point of an iteration that has ended with numbers that are not finite."""
     nothing = np.full((size, size), np.nan)
     return OverlapFixedPoint(nothing, outcome.residual, outcome.iterations, outcome.converged, nothing, nothing)
+
+
+def error_of_few_nodes(channel: Channel, alpha, nodes, start, settings: Settings, overlap, prior: Prior):
+    """Standard error of the `overlap` (P, P) on all nodes, from the fixed point on the first 1 / FEW of them.
+
+    `channel`, `alpha`, `nodes`, `start`, `settings` and `prior` are those of `solve`.
+    """
+    few = solve(channel, alpha, nodes.head(max(1, len(nodes) // FEW)), start, settings, prior=prior)
+    return _few_nodes_error(few.value, overlap, FEW)

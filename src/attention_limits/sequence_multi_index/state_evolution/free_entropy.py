@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.priors.prior import prior_free_entropy
+from attention_limits.sequence_multi_index.priors.gaussian import prior_free_entropy
 
 if TYPE_CHECKING:
     from attention_limits.sequence_multi_index.priors.prior import Prior

@@ -13,8 +13,8 @@ arXiv:2502.00901) are plug-in errors in this normalisation.
 import numpy as np
 
 from attention_limits.numerics.simd.aligned_arrays import NUMBERS_AT_ONCE
+from attention_limits.sequence_multi_index.priors.gaussian import as_prior
 from attention_limits.sequence_multi_index.priors.overlaps import symmetric_root
-from attention_limits.sequence_multi_index.priors.prior import as_prior
 
 # A mean with fewer effective nodes is missing.
 FEWEST_NODES = 20.0

@@ -13,7 +13,8 @@ infinite, or the entropy of the weights if these are discrete.
 import numpy as np
 
 from attention_limits.sequence_multi_index.links.link import Link
-from attention_limits.sequence_multi_index.priors.prior import Prior, as_prior
+from attention_limits.sequence_multi_index.priors.gaussian import as_prior
+from attention_limits.sequence_multi_index.priors.prior import Prior
 
 # The volume of M tokens takes M^3 numbers per node: long sequences use fewer nodes, at least the second number.
 NUMBERS, FEWEST_NODES = 2**24, 64

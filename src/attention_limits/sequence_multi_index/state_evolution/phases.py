@@ -12,8 +12,13 @@ import numpy as np
 
 from attention_limits.sequence_multi_index.channels.averages import channel_averages
 from attention_limits.sequence_multi_index.channels.channel import Channel
-from attention_limits.sequence_multi_index.priors.prior import Prior, as_prior
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import Settings, error_of_few_nodes, solve
+from attention_limits.sequence_multi_index.priors.gaussian import as_prior
+from attention_limits.sequence_multi_index.priors.prior import Prior
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import (
+    Settings,
+    error_of_few_nodes,
+    solve,
+)
 from attention_limits.sequence_multi_index.state_evolution.free_entropy import free_entropy
 
 IMPOSSIBLE, HARD, EASY = 0, 1, 2

@@ -15,9 +15,10 @@ import numpy as np
 
 from attention_limits.sequence_multi_index.channels.averages import channel_averages
 from attention_limits.sequence_multi_index.channels.channel import Channel
-from attention_limits.sequence_multi_index.priors.overlaps import clip_spectrum
-from attention_limits.sequence_multi_index.priors.prior import Prior, as_prior
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import is_frozen, symmetrized
+from attention_limits.sequence_multi_index.priors.gaussian import as_prior
+from attention_limits.sequence_multi_index.priors.overlaps import clip_spectrum, symmetrized
+from attention_limits.sequence_multi_index.priors.prior import Prior
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import is_frozen
 
 
 class TrajectorySettings(Protocol):

@@ -8,10 +8,11 @@ from scipy.optimize import brentq
 from attention_limits.numerics.probability.statistics import combine_unbiased
 from attention_limits.numerics.solvers.fixed_point import iterate
 from attention_limits.sequence_multi_index.channels.averages import sample_outputs
-from attention_limits.sequence_multi_index.channels.channel import Channel, denoiser
-from attention_limits.sequence_multi_index.priors.overlaps import from_coordinates, to_coordinates
-from attention_limits.sequence_multi_index.priors.prior import Prior, as_prior
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import symmetrized
+from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.channels.posterior import denoiser
+from attention_limits.sequence_multi_index.priors.gaussian import as_prior
+from attention_limits.sequence_multi_index.priors.overlaps import from_coordinates, symmetrized, to_coordinates
+from attention_limits.sequence_multi_index.priors.prior import Prior
 from attention_limits.sequence_multi_index.state_evolution.linear_response import (
     excess_moments,
     leading_instability,

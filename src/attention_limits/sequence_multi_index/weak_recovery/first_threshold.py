@@ -21,9 +21,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attention_limits.sequence_multi_index.channels.averages import sample_outputs
-from attention_limits.sequence_multi_index.channels.channel import Channel, Posterior, denoiser
+from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.channels.posterior import Posterior, denoiser
 from attention_limits.sequence_multi_index.links.link import TWO_TOKEN_SAMPLING
-from attention_limits.sequence_multi_index.priors.prior import Prior, as_prior
+from attention_limits.sequence_multi_index.priors.gaussian import as_prior
+from attention_limits.sequence_multi_index.priors.prior import Prior
 from attention_limits.sequence_multi_index.state_evolution.linear_response import (
     BLOCKS,
     SIGNIFICANT,

@@ -11,7 +11,8 @@ import numpy as np
 
 from attention_limits.numerics.probability.statistics import combine_unbiased
 from attention_limits.sequence_multi_index.channels.averages import sample_outputs
-from attention_limits.sequence_multi_index.channels.channel import Channel, denoiser
+from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.channels.posterior import denoiser
 from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, require
 from attention_limits.sequence_multi_index.state_evolution.linear_response import (
     BLOCKS,

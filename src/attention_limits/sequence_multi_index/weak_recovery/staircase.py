@@ -19,8 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.priors.gaussian import as_prior
 from attention_limits.sequence_multi_index.priors.overlaps import LARGEST_OVERLAP
-from attention_limits.sequence_multi_index.priors.prior import Prior, as_prior
+from attention_limits.sequence_multi_index.priors.prior import Prior
 from attention_limits.sequence_multi_index.state_evolution.linear_response import HALF_OF_THE_NODES
 from attention_limits.sequence_multi_index.weak_recovery.branch import (
     SHAPE_TOLERANCE,

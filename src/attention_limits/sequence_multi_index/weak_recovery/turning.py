@@ -9,7 +9,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from attention_limits.sequence_multi_index.channels.channel import Channel
-from attention_limits.sequence_multi_index.priors.prior import Prior, as_prior
+from attention_limits.sequence_multi_index.priors.gaussian import as_prior
+from attention_limits.sequence_multi_index.priors.prior import Prior
 from attention_limits.sequence_multi_index.weak_recovery.branch import branch_point
 
 # Levels of the search, and the relative fall of alpha behind a maximum: few nodes do not separate less from a steep rise.

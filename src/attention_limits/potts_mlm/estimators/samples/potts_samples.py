@@ -10,7 +10,7 @@ from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.factored import losses
 from attention_limits.potts_mlm.attention.training_sets import sites_from_one
 from attention_limits.potts_mlm.potts.gibbs import Ladder, Sampled, color_counts, compare
-from attention_limits.potts_mlm.potts.instances import make_model
+from attention_limits.potts_mlm.potts.model import make_model
 from attention_limits.potts_mlm.potts.tuning import Tuning, UnreachableError, tune
 
 # The sampled distance may deviate from the target by the tolerance plus this number of standard errors.

@@ -6,13 +6,21 @@ on nodes of standard normal variables shared by all outputs. With no free rows a
 The channel is that of generalised AMP (Rangan 2011), the proposals our own.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from attention_limits.numerics.simd.aligned_arrays import NUMBERS_AT_ONCE
-from attention_limits.sequence_multi_index.links.link import Link, inference
+from attention_limits.sequence_multi_index.links.link import (
+    Link,
+    inference,
+)
+
+# With more sampled rows only a change of all signs at once extends the nodes: for all changes the nodes would be too few.
+MAX_SIGNED_ROWS = 4
+
 
 # Rows with a known fraction below the first number are drawn independently of omega; above the second number they follow omega.
 INDEPENDENT_BELOW, FOLLOWING_ABOVE = 0.1, 0.3
@@ -24,7 +32,7 @@ PROPOSAL_WIDENING, PRIOR_SHARE = 1.3, 0.3
 
 
 @dataclass(frozen=True)
-class Prior:
+class FieldPrior:
     """The deviations N(0, V) of the fields of one token, split into free rows and the rest.
 
     Attributes
@@ -42,12 +50,12 @@ class Prior:
     rest: np.ndarray
 
 
-def split_prior(V, free) -> Prior:
+def split_prior(V, free) -> FieldPrior:
     """The prior of fields with covariance `V` (P, P), positive definite; the first `free` rows are drawn."""
     lower = np.linalg.cholesky(V)
     whitening = np.linalg.inv(lower[:free, :free])
     # The lower right block of a Cholesky factor is that of the Schur complement.
-    return Prior(whitening, lower[free:, :free] @ whitening, lower[free:, free:])
+    return FieldPrior(whitening, lower[free:, :free] @ whitening, lower[free:, free:])
 
 
 @dataclass(frozen=True)
@@ -263,3 +271,17 @@ def fibre_moments(link: Link, observed, omega, V, nodes, proposals: Proposals | 
 def drawn_rows(link: Link) -> int:
     """Number F of rows that are drawn: the free ones of a fibre, all of a likelihood. Raises ValueError without a channel."""
     return link.free_rows if inference(link) == "fibre" else link.rows
+
+
+def sign_changes(dimension, link):
+    """Signs (k, dimension) by which the nodes are multiplied, so that they are closed under the symmetry of the link.
+
+    A field of unknown sign then has exactly the posterior mean zero, without sampling noise: otherwise overlaps
+    below the noise would neither grow nor shrink as they should.
+    """
+    if link.sign_symmetry == "none":
+        return np.ones((1, dimension))
+    rows = dimension // link.tokens
+    if link.sign_symmetry == "rows" and link.angles == 0 and rows <= MAX_SIGNED_ROWS:
+        return np.repeat(list(itertools.product((1.0, -1.0), repeat=rows)), link.tokens, axis=1)
+    return np.stack([np.ones(dimension), -np.ones(dimension)])

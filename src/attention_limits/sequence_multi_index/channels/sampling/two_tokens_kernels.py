@@ -54,7 +54,7 @@ class Mixture(NamedTuple):
 
 
 class Model(NamedTuple):
-    """Prior: whitening (L - 1, L - 1) and regression (L - 1,) as in `importance.Prior`; skip c and beta of the link.
+    """Prior: whitening (L - 1, L - 1) and regression (L - 1,) as in `importance.FieldPrior`; skip c and beta of the link.
 
     `precision` is the inverse variance of the last layer given the others.
     """

@@ -20,9 +20,11 @@ import numpy as np
 from attention_limits.numerics.probability.statistics import combine_unbiased
 from attention_limits.numerics.simd.aligned_arrays import NUMBERS_AT_ONCE
 from attention_limits.numerics.solvers.fixed_point import FixedPoint, iterate
-from attention_limits.sequence_multi_index.channels.channel import SMALLEST_SAMPLE, Channel
+from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.channels.posterior import SMALLEST_SAMPLE
 from attention_limits.sequence_multi_index.channels.sampling.importance import FOLLOWING_ABOVE, INDEPENDENT_BELOW
 from attention_limits.sequence_multi_index.links.link import EXCHANGEABLE, POSTERIOR, require
+from attention_limits.sequence_multi_index.priors.gaussian import as_prior
 from attention_limits.sequence_multi_index.priors.overlaps import (
     LARGEST_OVERLAP,
     clip_spectrum,
@@ -32,7 +34,7 @@ from attention_limits.sequence_multi_index.priors.overlaps import (
     symmetric_root,
     to_coordinates,
 )
-from attention_limits.sequence_multi_index.priors.prior import Prior, as_prior
+from attention_limits.sequence_multi_index.priors.prior import Prior
 from attention_limits.sequence_multi_index.state_evolution.exchangeable.matrices import Exchangeable, outer
 from attention_limits.sequence_multi_index.state_evolution.fixed_point import RECOVERED, STEPS, Settings
 
