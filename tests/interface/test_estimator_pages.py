@@ -51,7 +51,7 @@ def test_the_example_asks_for_the_smoke_run(name, smallest, monkeypatch):
     monkeypatch.chdir(REPOSITORY)
     monkeypatch.setattr(compute, "_run", lambda *_: None)
     monkeypatch.setattr(compute, "merge", lambda made, *_: asked.append(made))
-    monkeypatch.setattr(compute.cubes, "read", lambda *_, **__: None)
+    monkeypatch.setattr(compute.reader, "read", lambda *_, **__: None)
     estimator = smallest[name]
     exec(estimators.example(estimator), {})
     made = asked[0].estimators[estimator.name]

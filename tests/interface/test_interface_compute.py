@@ -220,6 +220,6 @@ def test_the_machine_limits_the_memory(monkeypatch):
     started = []
     monkeypatch.setattr(compute, "_run", lambda made, estimator, *_: started.append(estimator.name))
     monkeypatch.setattr(compute, "merge", lambda *_: None)
-    monkeypatch.setattr(compute.cubes, "read", lambda *_, **__: None)
+    monkeypatch.setattr(compute.reader, "read", lambda *_, **__: None)
     al.compute("sequence_multi_index.gamp", **arguments)
     assert started == ["gaussian_sequences", "gamp"]

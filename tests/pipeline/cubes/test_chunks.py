@@ -97,8 +97,8 @@ def test_the_same_bytes_from_copies_and_from_scratch(compute, growth):
 def test_a_job_opens_only_files_that_may_hold_its_points(compute, growth, monkeypatch):
     compute(("chunk: {alpha: 2}", "chunk: {alpha: 1, replicas: 1}"))
     assert len(files(growth)) == 12
-    opened, read = [], chunks.cubes.read
-    monkeypatch.setattr(chunks.cubes, "read", lambda path, **more: opened.append(path.name) or read(path, **more))
+    opened, read = [], chunks.reader.read
+    monkeypatch.setattr(chunks.reader, "read", lambda path, **more: opened.append(path.name) or read(path, **more))
     # Chunks of one cut share no point, so none looks into another.
     compute(("chunk: {alpha: 2}", "chunk: {alpha: 1, replicas: 1}"))
     assert opened == []

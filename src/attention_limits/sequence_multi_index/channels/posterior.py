@@ -46,10 +46,10 @@ class Posterior:
         return self.covariances.mean(axis=0)
 
 
-def without_invariant_part(found, invariant, V):
-    """A posterior (`Posterior`) without the sampling error in the directions (P, k) that the output does not see.
+def without_invariant_part(found: Posterior, invariant, V) -> Posterior:
+    """`found` without the sampling error in the directions `invariant` (P, k) of the rows that the output does not see.
 
-    There V^-1 E[h - omega | y] and V^-1 Cov(h | y) V^-1 - V^-1 vanish.
+    There V^-1 E[h - omega | y] and V^-1 Cov(h | y) V^-1 - V^-1 vanish, V (P, P) the prior covariance.
     """
     tokens = found.means.shape[3]
     kept = V @ (np.eye(len(V)) - invariant @ invariant.T) @ np.linalg.inv(V)
@@ -63,7 +63,7 @@ def without_invariant_part(found, invariant, V):
 
 
 def as_two(estimates):
-    """One or two estimates of a quantity, array (1 or 2, ...), as two."""
+    """One or two `estimates` of a quantity, array (1 or 2, ...), as two, (2, ...)."""
     return np.broadcast_to(estimates, (2, *estimates.shape[1:]))
 
 
