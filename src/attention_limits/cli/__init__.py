@@ -1,0 +1,1 @@
+"""The commands. `jobs` are those of the workflow, `reports` print, `interactive` are those of `interface`."""

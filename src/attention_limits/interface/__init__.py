@@ -1,0 +1,1 @@
+"""The library for users: `compute`, `thresholds`, `describe`, `plot`, `table` and `explore`, without an experiment file."""

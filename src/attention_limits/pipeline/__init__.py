@@ -1,0 +1,7 @@
+"""The pipeline: from an experiment file to cubes, for any family.
+
+- base/: errors, files, random streams, digests of code, variables
+- experiments/: keys, grids, experiments, figures, the project
+- cubes/: points, chunks, cubes, readings
+- audit, checks: published numbers and ours; named checks of an object
+"""

@@ -1,1 +1,9 @@
-"""Masked-token learning of Potts data (Rende, Gerace, Laio, Goldt 2024, arXiv:2304.07235)."""
+"""Masked language modelling on Potts data (Rende et al. 2024, arXiv:2304.07235).
+
+Rooms, from the ground up; each front page lists its modules:
+
+- potts, descent: Hamiltonian, Gibbs sampling, recovery; L-BFGS
+- attention, transformer, replica: single layers; encoders; theory of masked Gaussian sequences
+- proteins: alignments
+- schema, estimators, figures: keys, doors to the computation, pictures
+"""

@@ -3,6 +3,9 @@ arXiv:2506.01582).
 
     G = E[h - omega | y] / (2 V),    information(V, Q) = E 4 sum_ab G_ab^2
 
+G is the gradient (T x T), Q the prior variance of a score off the diagonal. The information is the precision that one sample
+gains, per d^2.
+
 In reading order:
 
 - protocol: what a channel offers
@@ -12,5 +15,5 @@ In reading order:
 - output, sampled, files: any output or likelihood of a user, its posterior sampled
 - names, loading: channels by name, each loaded when it is used
 
-May import it: state evolution, AMP, two_layers, erm, estimators, reports.
+May import it: state evolution, AMP, two_layers, erm, schema, estimators, reports.
 """

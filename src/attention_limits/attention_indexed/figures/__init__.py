@@ -1,0 +1,1 @@
+"""Figures: each module has `draw(cubes)`, which computes nothing; the caption stands beside it."""

@@ -11,5 +11,5 @@ In reading order:
 - tabulated: the error of laws without a closed form
 - loading: laws by the keys of a model, each loaded when it is used
 
-May import it: state evolution, AMP, two_layers, erm, estimators, reports.
+May import it: state evolution, AMP, two_layers, erm, schema, estimators, reports.
 """

@@ -1,6 +1,9 @@
 """Two attention layers of extensive width (Boncoraglio et al. 2025, arXiv:2506.01582): V_l = mmse(1 / q_hat_l), q_hat_l =
 alpha k_l / V_l.
 
+V_l is the error of layer l, q_hat_l the precision of the data on it. k_l = 2 E|z_l|^2, z_l the posterior means of the
+coordinates of its scores in prior standard deviations.
+
 In reading order:
 
 - state_evolution: both errors, for every model of two layers

@@ -8,5 +8,5 @@ In reading order:
 - chain_diagnostics: Markov chains
 - power_laws: exponents of growth
 
-May import it: the families, `plotting` and `pipeline`.
+May import it: the families, `plotting`, `pipeline` and `interface`.
 """

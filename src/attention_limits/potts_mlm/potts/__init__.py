@@ -9,5 +9,5 @@ In reading order:
 - recovery: the error of learned couplings
 - contacts: contacts of a protein from couplings
 
-May import it: attention, proteins, estimators, figures (recovery alone).
+May import it: attention, proteins, schema, estimators, figures (recovery alone).
 """

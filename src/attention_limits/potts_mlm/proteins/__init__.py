@@ -12,5 +12,5 @@ In reading order:
 - ridge, gaussian_population: ridge regression of one site, and its Gaussian control
 - generation: sequences of a fitted model
 
-May import it: estimators.
+May import it: schema, estimators.
 """

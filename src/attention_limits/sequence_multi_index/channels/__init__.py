@@ -14,7 +14,7 @@ In reading order:
 - trapezoid/: two layers of two tokens, a two-dimensional rule
 - sampling/: any other link, by importance sampling
 - published/: the quadratures of the public program of the paper
-- single_precision: where nodes are computed in single precision
+- single_precision: decides which nodes single precision can hold
 
 May import it: state evolution, GAMP, weak recovery, estimators, reports.
 """

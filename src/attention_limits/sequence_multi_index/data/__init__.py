@@ -6,5 +6,5 @@ In reading order:
 - sequences: tokens and weights of one data set
 - teacher_overlap: overlaps up to the signs and rotations that the output leaves free
 
-May import it: erm, estimators.
+May import it: erm, schema, estimators.
 """

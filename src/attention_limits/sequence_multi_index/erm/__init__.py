@@ -13,5 +13,5 @@ In reading order:
 - minimisation, gamp: simulations on one data set
 - task: all of it for a grid point
 
-May import it: estimators.
+May import it: schema, estimators.
 """

@@ -10,5 +10,5 @@ In reading order:
 - mixture: binary and sparse weights
 - loading: priors by the keys of a model
 
-May import it: channels, state evolution, GAMP, weak recovery, erm, estimators.
+May import it: channels, data, state evolution, GAMP, weak recovery, erm, schema, estimators, reports.
 """

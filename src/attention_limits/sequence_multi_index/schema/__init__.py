@@ -7,5 +7,5 @@ In reading order:
 - checks: what must hold between keys; problems are found before anything is computed
 - variables_erm, variables_thresholds, variables_training: variables of the cubes beside those of `variables.py`
 
-May import it: specs and variables; no solver and no estimator.
+May import it: specs, variables and reports; no solver and no estimator.
 """

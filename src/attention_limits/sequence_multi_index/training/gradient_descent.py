@@ -1,7 +1,7 @@
 """Stochastic gradient descent on the squared loss of any link.
 
 Softmax attention layers of rank one that read two tokens have a compiled kernel (`training.two_tokens_kernels`); for all other
-links JAX differentiates the forward pass of the link itself (`links.tracing`). Per step, on a batch of sequences x_mu (M x D)
+links JAX differentiates the forward pass of the link itself (`links.jax_forward`). Per step, on a batch of sequences x_mu (M x D)
 with outputs y_mu, and with fields h_mu = W x_mu^T / sqrt(D) (P x M),
 
     loss(W) = (1/D) sum_{mu in batch} ||y_mu - g(h_mu)||_F^2,      W <- W - learning_rate (grad loss(W) + decay W).

@@ -7,5 +7,5 @@ In reading order:
 - theory, sgd: one class per estimator
 - checks: what must hold between keys; problems are found before anything is computed
 
-May import it: specs and variables; no solver and no estimator.
+May import it: specs, variables and reports; no solver and no estimator.
 """

@@ -1,7 +1,7 @@
 """Online SGD in the space of the overlaps alone: the law of the simulation in d dimensions, at a cost without d (Arnaboldi et
 al. 2025, arXiv:2506.02651).
 
-    w <- w - gamma gradient,    tokens x = g / sqrt d, weights kept on the sphere
+    w <- w - gamma gradient, then back to the sphere;    tokens x ~ N(0, I / d), a fresh batch at each step
 
 In reading order:
 

@@ -4,7 +4,7 @@ In reading order:
 
 - objective: the training objective
 - minimisation: L-BFGS and proximal gradient
-- message_passing: its message passing
+- message_passing: message passing with the proximal operators
 
 May import it: estimators.
 """

@@ -1,11 +1,13 @@
-"""Rotationally invariant denoisers of Y = S + sqrt(D) Z: lambda -> lambda - 2 D Re g(lambda), g the transform of the law of Y
-(Boncoraglio et al. 2025, arXiv:2506.01582).
+"""Rotationally invariant denoisers of Y = S + sqrt(D) Z (Boncoraglio et al. 2025, arXiv:2506.01582).
+
+For square S: lambda -> lambda - 2 D Re g(lambda), with g the Stieltjes transform of the eigenvalues of Y, or of its singular
+values with both signs.
 
 In reading order:
 
 - wishart, wishart_kernels: S = W W^T / sqrt(r d)
 - product: S = Q K^T / sqrt(r d)
-- rectangular: queries and keys of different dimensions
+- rectangular: queries and keys of different dimensions, with a formula of its own
 
-May import it: priors, AMP, erm.
+May import it: priors, two_layers, erm.
 """

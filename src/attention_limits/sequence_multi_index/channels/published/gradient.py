@@ -9,9 +9,9 @@ three layers   means over 10^4 uniform points, the denominator and the numerator
                |z_la| < 3 V_ll^(-1/2) of the free layers; the width of the posterior would be V_ll^(1/2). The denominator is at
                least 1e-5.
 
-The score root u has 1e-6 added below the root in u_1 - u_2 = +-sqrt(a + b), with a and b as in `links.layers.score_root`. The
-program also adds 1e-3 to V, in data and denoiser (`published_map`). The result is no posterior mean, so that E g g^T and
--E dg differ, and the program uses the first.
+The score root u has 1e-6 added below the root in u_1 - u_2 = +-sqrt(a + b), with a and b as in
+`links.attention.layers.score_root`. The program also adds 1e-3 to V, in data and denoiser (`published_map`). The result is no
+posterior mean, so that E g g^T and -E dg differ, and the program uses the first.
 """
 
 from dataclasses import dataclass

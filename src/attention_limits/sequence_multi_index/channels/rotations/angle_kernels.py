@@ -1,6 +1,6 @@
 """Posterior moments of one attention layer of rank two that reads two tokens, by a trapezoid rule over one angle.
 
-In an orthonormal pair of tokens, S = (h_1 + h_2) / sqrt(2) and D = (h_1 - h_2) / sqrt(2), the output of `links.rank_attention`
+In an orthonormal pair of tokens, S = (h_1 + h_2) / sqrt(2) and D = (h_1 - h_2) / sqrt(2), the output of `links.attention.rank`
 fixes D = d e and e . S = c, e = (cos phi, sin phi); the angle phi and the part of S across e are free. The model is that of
 Troiani et al. 2025 (arXiv:2502.00901), the method derived in this module. With the prior means sigma and delta of S and D, P =
 V^-1, q = e^T V e, r = c - e . sigma and f = (-sin phi, cos phi) the integral over the part across e is Gaussian:
@@ -216,7 +216,7 @@ def rotation_moments(x, omega, V, resolution, log_z, mean, second, resolved):
     Parameters
     ----------
     x : array (n, 2)
-        x_1 and x_2 in h_a = x_a e + z, z across e, as `links.rank_attention` observes them.
+        x_1 and x_2 in h_a = x_a e + z, z across e, as `links.attention.rank` observes them.
     omega : array (n, 2, 2)
         Prior means (sample, row, token).
     V : array (2, 2)
@@ -224,7 +224,7 @@ def rotation_moments(x, omega, V, resolution, log_z, mean, second, resolved):
     resolution : float
         Nodes per narrowest width, relative to PER_WIDTH.
     log_z : array (n,)
-        Out: log Z_out, in the density of (a, b), see `links.rank_attention`.
+        Out: log Z_out, in the density of (a, b), see `links.attention.rank`.
     mean : array (n, 4)
         Out: E[h - omega | y], rows before tokens.
     second : array (n, 4, 4)

@@ -1,6 +1,6 @@
 """Posterior moments of a vector of known length and unknown direction: one layer of rank p that reads two tokens.
 
-In an orthonormal pair of tokens, S = (h_1 + h_2) / sqrt(2) and D = (h_1 - h_2) / sqrt(2), the output of `links.rank_attention`
+In an orthonormal pair of tokens, S = (h_1 + h_2) / sqrt(2) and D = (h_1 - h_2) / sqrt(2), the output of `links.attention.rank`
 fixes D = d e and e . S = c; the direction e on the sphere in p dimensions and the part of S across e are free. The model is that
 of Troiani et al. 2025 (arXiv:2502.00901), the method derived in this module. For V = v I the part of S across e is Gaussian and
 
@@ -186,7 +186,7 @@ def sphere_moments(x, omega, v, resolution, log_z, mean, second, resolved):
     Parameters
     ----------
     x : array (n, 2)
-        x_1 and x_2 in h_a = x_a e + z, z across e, as `links.rank_attention` observes them.
+        x_1 and x_2 in h_a = x_a e + z, z across e, as `links.attention.rank` observes them.
     omega : array (n, p, 2)
         Prior means (sample, row, token).
     v : float
@@ -194,7 +194,7 @@ def sphere_moments(x, omega, v, resolution, log_z, mean, second, resolved):
     resolution : float
         Inverse width of the panels, 1 is PANEL.
     log_z : array (n,)
-        Out: log Z_out, in the density of (a, b), see `links.rank_attention`.
+        Out: log Z_out, in the density of (a, b), see `links.attention.rank`.
     mean : array (n, 2 p)
         Out: E[h - omega | y], rows before tokens.
     second : array (n, 2 p, 2 p)

@@ -8,5 +8,5 @@ In reading order:
 - two_tokens_kernels: moments over the nodes
 - two_tokens_layers_kernels: the fields at the nodes of one pass
 
-May import it: channels.channel, state_evolution.exchangeable.
+May import it: channels.channel, state_evolution.exchangeable, reports.
 """

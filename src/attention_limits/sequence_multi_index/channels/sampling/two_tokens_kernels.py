@@ -2,7 +2,7 @@
 
 The first L - 1 layers are drawn with the help of shared standard normal nodes (`importance.Proposals`); the output then
 leaves the last layer the two values +-v, v = A_1^-1 ... A_{L-1}^-1 u, with weight N(+-v | first layers) / |det A_1 ... A_{L-1}|
-(`links.deep_attention`; the model is that of Troiani et al. 2025, arXiv:2502.00901, the method derived in this module). In the
+(`links.attention.deep`; the model is that of Troiani et al. 2025, arXiv:2502.00901, the method derived in this module). In the
 sum and the difference over tokens, A = softmax_rows(beta w w^T) + c I is triangular:
 
     (A x)_d = kappa x_d,   (A x)_s = (1 + c) x_s - tau x_d,   kappa = c + 1 - S_12 - S_21,   tau = S_12 - S_21.

@@ -7,5 +7,5 @@ In reading order:
 - lattice_kernels: its lattice
 - rows_kernels: the nodes of a row
 
-May import it: channels.channel.
+May import it: channels.channel, channels.rotations.
 """

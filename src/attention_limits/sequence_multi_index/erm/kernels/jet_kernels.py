@@ -111,7 +111,7 @@ def _add_row(table, first, query, keys, free, tokens, beta, share, softmax, n):
 
 @njit(error_model="numpy")
 def attention(z, parameters, offset, table):
-    """Jets of the output of attention layers (`links.deep_attention`, `multi_head`, `sequence_output`); see `slots`.
+    """Jets of the output of attention layers (`links.attention.deep`, `multi_head`, `sequence_output`); see `slots`.
 
     Fields z (P M,), rows after each other. A layer has H heads of one row, or of two (key, query). The parameters begin at
     `offset`. Returns the first of the M^2 slots of `table` that hold the output.
@@ -165,7 +165,7 @@ def attention(z, parameters, offset, table):
 
 @njit(error_model="numpy")
 def polynomial(z, parameters, offset, table):
-    """Jet, in slot 0, of the product of the powers z_p^a_p (`links.multi_index.Monomial`), or of sum_p z_p^2 where all a_p are 0.
+    """Jet, in slot 0, of the product of the powers z_p^a_p (`links.one_token.Monomial`), or of sum_p z_p^2 where all a_p are 0.
 
     Fields z (P,); the a_p begin at `offset` of the parameters.
     """

@@ -14,7 +14,7 @@ from attention_limits.sequence_multi_index.state_evolution.published_map import 
 
 
 def run(spec, streams):
-    """Overlaps after each iteration, and the errors at those of the start (see `variables_published`)."""
+    """Overlaps after each iteration, and the errors at those of the start (see `variables`)."""
     solver, rows = spec["solver"], rows_from_one(spec)
     steps = solver.iterations
 

@@ -1,5 +1,7 @@
-"""Layers of softmax attention: S_l = softmax_rows(beta h_l^T h_l), B_l = (c I + S_l) B_(l-1), y the last S_L (Troiani et al.
-2025, arXiv:2502.00901).
+"""Layers of attention (Troiani et al. 2025, arXiv:2502.00901). h_l are the fields of layer l, one column per token; c is the skip
+strength. The output is y = S_L.
+
+    B_0 = I,    S_l = softmax_rows(beta (h_l B_(l-1))^T (h_l B_(l-1))),    B_l = B_(l-1) (c I + S_l^T)
 
 In reading order:
 

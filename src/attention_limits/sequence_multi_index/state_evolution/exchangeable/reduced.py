@@ -1,7 +1,7 @@
 """State evolution of exchangeable layers: four numbers in place of the matrix of overlaps.
 
 At large depth, and to first order in 1 / c, the output depends on the K = L - 1 layers before the last one through the sum of
-their attention matrices alone (`links.large_depth.CommitteeDepth`; Troiani et al. 2025, arXiv:2502.00901, appendix). A
+their attention matrices alone (`links.attention.large_depth.CommitteeDepth`; Troiani et al. 2025, arXiv:2502.00901, appendix). A
 permutation of these layers leaves model and weights unchanged, and the state evolution keeps this symmetry of its start:
 
     Q_ll = d,   Q_lk = o,   Q_lL = m,   Q_LL = q        (l, k < L, l != k),
