@@ -16,7 +16,7 @@ from attention_limits.attention_indexed.reports.check_channel import check_chann
 
 pytestmark = pytest.mark.slow
 
-FILE = Path(__file__).parent / "channels_of_files.py"
+FILE = Path(__file__).parents[1] / "channels_of_files.py"
 CONFIG = Path(__file__).parents[3] / "config/attention_indexed/channels/next_token.py"
 PROVIDED = [
     {"channel": name, "tokens": tokens, "untied": untied, "beta": beta}

@@ -16,7 +16,7 @@ from attention_limits.attention_indexed.reports.check_prior import check_prior
 
 pytestmark = pytest.mark.slow
 
-FILE = Path(__file__).parent / "spectra_of_files.py"
+FILE = Path(__file__).parents[1] / "spectra_of_files.py"
 CONFIG = Path(__file__).parents[3] / "config/attention_indexed/spectra/low_rank_and_bulk.py"
 LAWS = [
     *({"ratio": ratio, "untied": untied} for untied in (False, True) for ratio in (0.1, 0.5, 2.0)),
