@@ -96,9 +96,7 @@ def test_result_of_a_sample_does_not_depend_on_its_batch():
 PROGRAM = """
 import hashlib, numba, numpy as np
 from attention_limits.sequence_multi_index.channels.channel import Channel
-from attention_limits.sequence_multi_index.channels.channel import SAMPLING_NODES, SMALLEST_SAMPLE, Channel
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
-from attention_limits.sequence_multi_index.links.link import Link, OutputNoise
 for threads in (1, 2):
     numba.set_num_threads(threads)
     digest = hashlib.sha256()
