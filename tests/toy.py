@@ -279,7 +279,7 @@ def point_digest(estimator: Estimator, seed: int = 0, code: str = "c") -> str:
 
 def forget_code() -> None:
     """Forget the source files that `pipeline.base.provenance` has read."""
-    for function in (provenance.closure, provenance._module):
+    for function in (provenance.closure, provenance._module, provenance.module_in):
         function.cache_clear()
 
 

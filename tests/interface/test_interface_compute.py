@@ -12,7 +12,7 @@ import yaml
 
 import attention_limits as al
 from attention_limits.__main__ import main
-from attention_limits.interface import compute
+from attention_limits.interface import workers
 from attention_limits.pipeline.base.errors import CubeError, SpecError
 
 NAME = "attention_indexed.state_evolution"
@@ -69,8 +69,8 @@ def asked(**more):
 
 
 def test_more_replicas_and_a_longer_grid_compute_only_what_is_new(tmp_path, monkeypatch):
-    computed, run_chunk = [], compute.run_chunk
-    monkeypatch.setattr(compute, "run_chunk", lambda *job: computed.append(run_chunk(*job)))
+    computed, run_chunk = [], workers.run_chunk
+    monkeypatch.setattr(workers, "run_chunk", lambda *job: computed.append(run_chunk(*job)))
     few = asked(replicas=2, folder=tmp_path)
     assert sum(computed) == 4
     many = asked(replicas=5, folder=tmp_path)
@@ -88,8 +88,8 @@ def test_more_replicas_and_a_longer_grid_compute_only_what_is_new(tmp_path, monk
 def test_points_of_the_workflow_are_found(tmp_path, monkeypatch):
     file, results = str(experiment(tmp_path)), str(tmp_path / "results")
     assert main(["run", file, "--estimator", "state_evolution", "--results", results]) == 0
-    computed, run_chunk = [], compute.run_chunk
-    monkeypatch.setattr(compute, "run_chunk", lambda *job: computed.append(run_chunk(*job)))
+    computed, run_chunk = [], workers.run_chunk
+    monkeypatch.setattr(workers, "run_chunk", lambda *job: computed.append(run_chunk(*job)))
     al.compute(NAME, MODEL, {"alpha": [*ALPHAS, 0.25]}, folder=results)
     assert computed == [1]
 
@@ -109,8 +109,8 @@ def test_a_killed_call_goes_on_where_it_was(tmp_path, monkeypatch):
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
     assert done.returncode == -signal.SIGKILL
     assert len(list(tmp_path.rglob("*.nc"))) == 2
-    computed, run_chunk = [], compute.run_chunk
-    monkeypatch.setattr(compute, "run_chunk", lambda *job: computed.append(run_chunk(*job)))
+    computed, run_chunk = [], workers.run_chunk
+    monkeypatch.setattr(workers, "run_chunk", lambda *job: computed.append(run_chunk(*job)))
     again = asked(replicas=5, folder=tmp_path)
     assert computed == [2, 2, 2]
     xr.testing.assert_equal(again, asked(replicas=5))

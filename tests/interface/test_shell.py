@@ -11,7 +11,7 @@ import pytest
 
 import attention_limits as al
 from attention_limits.__main__ import main
-from attention_limits.interface import compute
+from attention_limits.interface import workers
 from attention_limits.pipeline.base.errors import SpecError
 
 POINTS = {"gamma": 3.0, "ridge": 0.1, "alpha": [0.5, 2.0]}
@@ -41,13 +41,13 @@ def test_a_question_in_one_line(tmp_path, capsys):
 
 def test_the_rows_of_a_replica_appear_before_the_next_one(capsys, monkeypatch):
     """Each time the program waits for a chunk, the rows of the earlier chunks are out."""
-    out, run_chunk = [], compute.run_chunk
+    out, run_chunk = [], workers.run_chunk
 
     def watched(*arguments):
         out.append(capsys.readouterr().out)
         return run_chunk(*arguments)
 
-    monkeypatch.setattr(compute, "run_chunk", watched)
+    monkeypatch.setattr(workers, "run_chunk", watched)
     assert main([*RIDGE, "--replicas", "3"]) == 0
     printed = capsys.readouterr()
     assert out[0] == ""

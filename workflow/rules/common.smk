@@ -38,7 +38,7 @@ onstart:
 
 
 # Snakemake runs a job again if its params are not those of the job that made the output. It does not compare params whose function
-# takes the output. These are of this kind: they name files and resources, and decide no number.
+# takes the output. The three functions below take the output: they name files and options, and decide no number.
 def run_options(wildcards, output):
     words = ["--scale", RUN.scale, "--seed", RUN.seed, "--results", RUN.results]
     words += ["--set", json.dumps(RUN.set)] if RUN.set else []

@@ -1,6 +1,7 @@
 """The table of contents of the family: its kinds of data and its estimators, each with the class of its keys.
 
-`config/<family>/experiments` name them so. The module `estimators/**/<name>.py` computes each.
+The files in `config/<family>/experiments` use these names. The module `estimators/**/<name>.py` computes the estimator or data
+`<name>`.
 """
 
 from attention_limits.attention_indexed.schema import erm, one_layer, two_layers

@@ -75,11 +75,13 @@ def summary_command(project: Path, run: Run) -> None:
 
 def _cube(experiment: Experiment, run: Run):
     """The cube of an experiment, or None if there is none. Raises CubeError when it is damaged or outdated."""
+    path = Path(experiment.cube_path(run.folder))
+    if not path.exists():
+        return None
+
     from attention_limits.pipeline.cubes.reader import read, remake
 
-    path = Path(experiment.cube_path(run.folder))
-    expect = {"cube_digest": experiment.digest(run.seed)}
-    return read(path, remake(path, run.written()), expect) if path.exists() else None
+    return read(path, remake(path, run.written()), {"cube_digest": experiment.digest(run.seed)})
 
 
 def estimate_command(project: Path, families: list[str], run: Run) -> None:
@@ -150,7 +152,8 @@ def show_command(cube: Path) -> None:
 def audit_command(project: Path, families: list[str], output: Path, run: Run) -> None:
     """Compare published numbers with ours; write a table, and the same as JSON.
 
-    A number without its cubes is "not computed". So is that of a cube of another specification, seed or code; a line names it.
+    A number is "not computed" if its cube is missing, or was made with another
+    specification, seed or code; a line names such a cube.
     """
     if output.suffix != ".md":
         raise SpecError([f"--output: {output}: must end in .md"])

@@ -19,7 +19,7 @@ from attention_limits.interface.workers import Task, workers_of
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.base.progress import progress
 from attention_limits.pipeline.cubes import reader
-from attention_limits.pipeline.cubes.chunks import is_current, merge, run_chunk
+from attention_limits.pipeline.cubes.chunks import is_current, merge
 from attention_limits.pipeline.experiments.estimator import Estimator, Experiment
 from attention_limits.pipeline.experiments.experiment import Family
 from attention_limits.pipeline.experiments.grid import Chunk, single
@@ -205,7 +205,7 @@ def _run(made: Experiment, estimator: Estimator, task: Task, workers: int, finis
 
     @extras()
     def compute_here(chunk: Chunk) -> None:
-        run_chunk(made, estimator, chunk, task.seed, Path(estimator.path(task.results, chunk)), task.results)
+        task.compute(made, estimator, chunk)
 
     with workers_of(task, workers) if jobs and workers > 1 else nullcontext() as elsewhere:
         computed = elsewhere(estimator.name, jobs) if elsewhere else map(compute_here, jobs)

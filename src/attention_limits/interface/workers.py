@@ -4,6 +4,7 @@ A worker reads the specification as plain data, and nothing of the program that 
 import this program again, so it would need the guard `if __name__ == "__main__"`.
 """
 
+import functools
 import json
 import os
 import subprocess
@@ -21,7 +22,7 @@ from attention_limits.interface.extras import extras
 from attention_limits.pipeline.base.errors import CubeError, SpecError
 from attention_limits.pipeline.base.threads import limited
 from attention_limits.pipeline.cubes.chunks import run_chunk
-from attention_limits.pipeline.experiments.estimator import Experiment
+from attention_limits.pipeline.experiments.estimator import Estimator, Experiment
 from attention_limits.pipeline.experiments.experiment import at_scales
 from attention_limits.pipeline.experiments.grid import Chunk
 
@@ -44,6 +45,10 @@ class Task:
         """The experiment. Raises SpecError."""
         return at_scales(Path(self.source), document=self.document, scales=("laptop",))["laptop"]
 
+    def compute(self, made: Experiment, estimator: Estimator, chunk: Chunk) -> None:
+        """Compute a chunk of `made`, the experiment of this task."""
+        run_chunk(made, estimator, chunk, self.seed, Path(estimator.path(self.results, chunk)), self.results)
+
 
 @contextmanager
 def workers_of(task: Task, number: int) -> Iterator[Callable[[str, Iterable[Chunk]], Iterator[None]]]:
@@ -52,7 +57,7 @@ def workers_of(task: Task, number: int) -> Iterator[Callable[[str, Iterable[Chun
     Its iterator gives None for each finished chunk, in order. It raises the SpecError or CubeError of a chunk, and RuntimeError
     for any other error or a killed process.
     """
-    # So a worker finds the same modules.
+    # A worker finds the same modules as this process.
     modules = {"PYTHONPATH": os.pathsep.join(sys.path)}
     environment = limited(max(1, (os.cpu_count() or 1) // number), {**os.environ, **modules})
     command = [sys.executable, "-P", "-c", f"from {__name__} import serve; serve()"]
@@ -67,7 +72,7 @@ def workers_of(task: Task, number: int) -> Iterator[Callable[[str, Iterable[Chun
     def call(name: str, chunk: Chunk) -> None:
         process = free.get()
         try:
-            _ask(process, [asdict(task), name, chunk.name])
+            _ask(process, [json.dumps(asdict(task)), name, chunk.name])
         finally:
             free.put(process)
 
@@ -112,7 +117,7 @@ def serve() -> None:
         problems: Any = None
         try:
             with extras():
-                _compute(Task(**task), name, chunk)
+                _compute(task, name, chunk)
         except SpecError as error:
             kind, problems = "specification", error.problems
         except CubeError as error:
@@ -123,8 +128,13 @@ def serve() -> None:
         answers.flush()
 
 
-def _compute(task: Task, name: str, chunk: str) -> None:
-    made = task.experiment()
+@functools.cache
+def _read(text: str) -> tuple[Task, Experiment]:
+    task = Task(**json.loads(text))
+    return task, task.experiment()
+
+
+def _compute(text: str, name: str, chunk: str) -> None:
+    task, made = _read(text)
     estimator = made.all_estimators[name]
-    item = estimator.chunk[chunk]
-    run_chunk(made, estimator, item, task.seed, Path(estimator.path(task.results, item)), task.results)
+    task.compute(made, estimator, estimator.chunk[chunk])

@@ -16,8 +16,8 @@ import warnings
 from llvmlite.binding import Linkage
 from numba.core.codegen import CPUCodeLibrary
 
-# Methods of numba, with the names and texts that their code must contain: the helpers are linked, as weak symbols, into the
-# module that the changed method optimises next.
+# Methods of numba, with the names and texts that their code must contain. numba links the helpers as weak symbols into a module,
+# which the changed method then optimises.
 NEEDED = {
     "_get_module_for_linking": {"_final_module", "functions", "linkage", "linkonce_odr"},
     "finalize": {"_linking_libraries", "link_in", "_get_module_for_linking", "_optimize_final_module"},

@@ -83,7 +83,7 @@ def same_check(name: str, values, expected, limit: float, units=1.0) -> Check:
 
 
 def _worst(ratios):
-    """Index of the largest entry; one that is missing is larger than all."""
+    """Index of the largest entry; a missing entry (NaN) counts as the largest."""
     return np.unravel_index(np.argmax(np.nan_to_num(ratios, nan=np.inf)), np.shape(ratios))
 
 

@@ -5,6 +5,7 @@ Stochastic comparisons are t-tests of `agreement`, false-alarm rate 1e-4 each.
 
 import numpy as np
 import pytest
+from aim_tools import amp_settings
 from scipy.stats import multivariate_normal
 
 from agreement import assert_mean
@@ -121,7 +122,7 @@ def test_nishimori_identities_and_no_joint_information(V):
 
 
 def test_the_last_layer_is_learned_like_a_single_one_where_the_mixing_is_known():
-    """c = 1000: k_2 is the number of one layer, `hardmax.information` at q / V, and layer 1 has no information."""
+    """c = 1000: k_2 is the number of one layer, `two_tokens.information` at q / V, and layer 1 has no information."""
     V = [0.7, 0.3]
     found = information(HardmaxLayers(1000.0), V)
     assert_mean(found, [0.0, float(two_tokens.information((1.0 - V[1]) / V[1]))], allowance=0.005)
@@ -139,7 +140,7 @@ def test_amp_follows_state_evolution():
     errors = []
     for seed in range(3):
         data = draw_dataset(model, Sizes(800, dimension, 20), np.random.default_rng(seed))
-        errors.append(run(model, data, max_iterations=20, tolerance=1e-2).error[-1])
+        errors.append(run(model, data, amp_settings(max_iterations=20, tolerance=1e-2)).error[-1])
     assert_mean(errors, theory, allowance=2 / 40 + 2 / 20 + 40 / 12800)
 
 

@@ -6,6 +6,7 @@ nodes of its posterior, so replicas over seeds spread like the error of the node
 
 import numpy as np
 import pytest
+from aim_tools import amp_settings
 
 from agreement import assert_mean
 from attention_limits.attention_indexed.model.sizes import Sizes
@@ -145,7 +146,7 @@ def test_amp_is_that_of_the_lattice():
     runs = []
     for model in (TwoLayers(), SampledLayers(2)):
         data = draw_dataset(model, size, np.random.default_rng(5))
-        runs.append(run(model, data, max_iterations=12, tolerance=0.0))
+        runs.append(run(model, data, amp_settings(max_iterations=12, tolerance=0.0)))
     np.testing.assert_allclose(runs[1].error, runs[0].error, atol=2 / 40)
     np.testing.assert_allclose(runs[1].variance, runs[0].variance, atol=2 / 40)
     assert runs[1].resolved >= 0.95

@@ -5,6 +5,7 @@ Stochastic comparisons are t-tests of `tools`, false-alarm rate 1e-4 each.
 
 import numpy as np
 import pytest
+from aim_tools import amp_settings
 
 from agreement import assert_mean
 from attention_limits.attention_indexed.amp.sample_sums import all_scores
@@ -207,7 +208,7 @@ def test_amp_follows_state_evolution_and_knows_its_error():
     runs = []
     for seed in range(6):
         data = draw_dataset(model, Sizes(round(alpha * dimension**2), dimension, 25), np.random.default_rng(seed))
-        runs.append(run(model, data, max_iterations=300, tolerance=1e-2))
+        runs.append(run(model, data, amp_settings(max_iterations=300, tolerance=1e-2)))
     assert not any(one.diverged for one in runs)
     assert all(one.converged for one in runs)
     assert all(one.resolved == 1.0 for one in runs)
@@ -222,7 +223,7 @@ def test_amp_recovers_both_layers_and_knows_it():
     model = TwoLayers()
     for seed in range(2):
         data = draw_dataset(model, Sizes(1100, 50, 25), np.random.default_rng(seed))
-        found = run(model, data)
+        found = run(model, data, amp_settings())
         assert found.converged
         assert found.resolved > 0.999
         assert np.all(found.error[found.best] < 1e-6)
@@ -235,4 +236,4 @@ def test_refuses_what_makes_no_sense():
         TwoLayers(beta=np.inf)
     data = draw_dataset(TwoLayers(), Sizes(10, 4, 2), np.random.default_rng(0))
     with pytest.raises(ValueError, match="damping"):
-        run(TwoLayers(), data, damping=1.0)
+        run(TwoLayers(), data, amp_settings(damping=1.0))

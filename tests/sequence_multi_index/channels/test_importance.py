@@ -101,9 +101,12 @@ def test_kernel_computes_the_sums_of_the_general_sampling(V, several):
 @pytest.mark.parametrize("skip", [0.1, 1.0, 9.0])
 @pytest.mark.parametrize("smallest", [1.0, 1e-3, 1e-6])
 def test_single_precision_has_five_digits(skip, smallest, several):
-    """At the ends of the range in which `precision` allows it. The width of the last layer is sqrt(smallest) of its fields, so
-    that a field, rounded to 6e-8 of itself and up to ten times as large behind a weak skip, has errors of 6e-7 / sqrt(smallest)
-    widths, and a log-weight, at distances of up to five widths, five times as much."""
+    """At the ends of the range in which `single_precision` allows it.
+
+    The width of the last layer is sqrt(smallest) of its fields, so that a field, rounded to 6e-8 of itself and up to ten times
+    as large behind a weak skip, has errors of 6e-7 / sqrt(smallest) widths, and a log-weight, at distances of up to five widths,
+    five times as much.
+    """
     link, V = (
         DeepAttention(skip, 1.0, 3),
         np.diag(np.minimum([30 * smallest, 40 * smallest, smallest], [0.5, 0.9, 0.5])),

@@ -56,7 +56,7 @@ def test_trace_of_the_covariance_is_the_laplacian_of_log_z(link, v):
 
 @pytest.mark.parametrize("v", [1.0, 0.1, 1e-4])
 def test_sphere_of_two_dimensions_is_the_circle(v):
-    """The quadrature over the angle of `rotation_kernels` takes rank two: another derivation of the same integral."""
+    """The quadrature over the angle of `angle_kernels` takes rank two: another derivation of the same integral."""
     link, V = RankAttention(2), v * np.eye(2)
     observed, omega, _ = draw_channels(link, V, 50, 3)
     sphere, circle = (rotated_moments(method, link, observed, omega, V, 2.0) for method in (SPHERE, ROTATION))

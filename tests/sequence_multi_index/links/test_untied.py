@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("tokens", [3, 4])
 def test_moments_are_those_of_the_inverse_gaussian_law(tokens):
-    """E[k k], E[k q] and E[q q] given y by two times 2048 nodes, relative to |theta|; the closed forms of `untied_scale`."""
+    """E[k k], E[k q] and E[q q] given y by two times 2048 nodes, relative to |theta|; the closed forms of `untied`."""
     link = UntiedAttention(tokens=tokens)
     observed, omega, _ = draw_channels(link, np.eye(2), 40, 1)
     found = channel_of(link).posterior(observed, omega, np.eye(2))

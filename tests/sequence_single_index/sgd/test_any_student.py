@@ -87,7 +87,7 @@ CASES = {
 
 
 class Full:
-    """All d components of students, teacher and positional vectors; the state in the layout of `link_kernels`."""
+    """All d components of students, teacher and positional vectors; the state in the layout of `any_student_kernels`."""
 
     def __init__(self, problem, generator, target, student, loss):
         self.problem, L = problem, problem.tokens

@@ -1,6 +1,6 @@
 """Approximate message passing for the attention matrix S of one data set.
 
-Per iteration, with h of `model.scores.scores`, the gradient G of a channel and the denoiser of `wishart`,
+Per iteration, with h of `model.scores.scores`, the gradient G of a channel and the denoiser of `denoisers.wishart`,
 
     omega = h(S_hat) - 2 V' G_prev,    q_hat = (4/d^2) sum_mu sum_ab G_ab^2,    D = 1 / q_hat,
     R = S_hat + 2 / (d q_hat) sum_mu sum_ab G_ab (x_a x_b^T - delta_ab I) / sqrt(d),
@@ -11,7 +11,7 @@ single precision (`sample_sums`), with one product less for each sequence where 
 scores. No array has the size n d^2.
 
 Untied attention has the same equations with x_a z_b^T in place of x_a x_b^T - delta_ab I, from S_hat = 0; its denoiser is that of
-singular values (`product`).
+singular values (`denoisers.product`).
 
 2 V' G_prev is the Onsager term. V' is the mean derivative of the denoiser on the eigenvalues of R. Its limit is V, but R has
 corrections of relative order d / n. With V in place of V' errors are too large, and predicted errors even more: .45 and .51 to
@@ -61,8 +61,8 @@ class Dataset:
     teacher : array (d, d) or (L, d, d)
         S, of each of L layers.
     observed : array (n, ...)
-        Outputs as `protocol.observe` gives them, or the model of several layers.
-    prior : priors.Prior
+        Outputs as `channel.observe` gives them, or `model.observed` of several layers.
+    prior : prior.Prior
         The law of S.
     keys : array (n, T, d) or None
         Z, the tokens of the keys; None where they are those of the queries, X. Their dimension may be another one.
@@ -113,7 +113,7 @@ def refine(
         Gradients of the channel.
     q_hat : float
         Precision 1 / D.
-    prior : priors.Prior
+    prior : prior.Prior
         The law of S.
     keys : array (n, T, d) or None
         As in `Dataset`.
@@ -217,7 +217,7 @@ def iterate(advance: Callable[..., Step], data: Dataset, schedule: Schedule, rec
     estimate = best = np.broadcast_to(data.prior.mean * np.eye(*teacher.shape[-2:]), teacher.shape).copy()
     variance, onsager = np.ones(layers), np.zeros((count, *layers, tokens, tokens))
     acceleration = Acceleration((estimate.shape, onsager.shape, layers), (1.0 / dimension, 1.0 / count, 0.0))
-    # Of numbers and of arrays they differ in the last bit, and results are compared by their bits.
+    # math and numpy differ in the last bit, and results are compared by their bits.
     log, exp = (np.log, np.exp) if layers else (math.log, math.exp)
     errors, variances, residuals, resolved, diverged = [], [], [], 1.0, False
     while not schedule.finished:

@@ -120,7 +120,7 @@ class Softmax(Linear):
         return attention(h, self.beta)
 
     def distance(self, mixing, nodes):
-        """As in `Posterior`, a mean over `nodes` of `generalization.row_nodes`; M = `mixing` (2, 2)."""
+        """As in `Posterior`, a mean over `nodes` of `score_law.row_nodes`; M = `mixing` (2, 2)."""
         return softmax_distance(self.tokens, self.beta, mixing, nodes)
 
     def observe(self, h, generator=None):

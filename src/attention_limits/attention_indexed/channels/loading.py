@@ -76,11 +76,12 @@ def make_channel(name: str, tokens: int, beta: float = 1.0, untied: bool = False
     if name not in NAMES:
         raise ValueError(f"channel {name!r}: allowed: {', '.join(NAMES)}")
     if noise and name != "linear":
-        raise ValueError(f"noise: {noise:g}: the channel {name} has none of its own; allowed: 0")
+        raise ValueError(f"noise: {noise:g}: the channel {name} takes no noise here; allowed: 0")
     if tokens > MOST_TOKENS.get(name, tokens):
         raise ValueError(f"{name} has up to {MOST_TOKENS[name]} tokens, got {tokens}")
-    made = _named(place_of(name, tokens, untied, noise))
-    if place_of(name, tokens, untied).startswith("hardmax.two_tokens"):
+    place = place_of(name, tokens, untied, noise)
+    made = _named(place)
+    if place.startswith("hardmax.two_tokens"):
         return made()
     return made(tokens, **({"beta": beta} if name == "softmax" else {}), **({"noise": noise} if noise else {}))
 

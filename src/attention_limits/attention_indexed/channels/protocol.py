@@ -76,7 +76,7 @@ class Posterior(Channel, Protocol):
     def distance(self, mixing: np.ndarray, nodes) -> tuple[float, float]:
         """E ||f(h) - f(h')||_F^2 of the pair of rows of `generalization`, M = `mixing` (2, 2), and its uncertainty.
 
-        `nodes` are those of `generalization.row_nodes`.
+        `nodes` are those of `score_law.row_nodes`.
         """
 
     def observe(self, h: np.ndarray, generator) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What the commands check-channel and thresholds print.
+"""Checks of a channel and of a law of S, and thresholds: what commands and users ask for.
 
 In reading order:
 

@@ -133,10 +133,9 @@ class OfChannel(Specification):
     def code_modules(cls, estimator) -> list[str]:
         """The modules of the channels and of the laws of S at all points: `load_channel` and `load_prior` import them by name."""
         keys = ("tokens", "output_noise", "untied", "aspect", "spectrum")
-        axes = [[(key, value) for value in estimator.grid.get(key, ())] for key in keys if key in estimator.grid]
+        axes = [[(key, value) for value in estimator.grid[key]] for key in keys if key in estimator.grid]
         models = [{**estimator.model, **dict(point)} for point in itertools.product(*axes)]
-        # Gradient descent has no key `channel`: it imports its own.
-        channels = (name for model in models if "channel" in model for name in channel_modules(model))
+        channels = (name for model in models for name in channel_modules(model))
         return sorted({*channels, *(name for model in models for name in prior_modules(model))})
 
 

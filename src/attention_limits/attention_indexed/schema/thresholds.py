@@ -14,7 +14,7 @@ class Thresholds(Section):
     class Model(StateEvolution.Model):
         """One layer of attention and its output; without the width, only the threshold at rho = 0."""
 
-        ratio: Ratio | None = None  # type: ignore[assignment]  # A question may leave the width out, a curve not.
+        ratio: Ratio | None = None  # type: ignore[assignment]  # A question may omit the width; a curve may not.
 
     model: Model
     solver: Nothing = Nothing()

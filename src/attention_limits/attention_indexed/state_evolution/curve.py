@@ -274,7 +274,7 @@ def small_width(channel: Channel, rescaled_alpha) -> Solutions:
 
 
 def tail(channel: Channel, prior: Prior | float, alpha) -> np.ndarray:
-    """Leading error at large alpha (n,), (1 + rho) (2 nu / (f(0) alpha))^2, f(0) = `protocol.ties`; NaN without ties or samples.
+    """Leading error at large alpha (n,), (1 + rho) (2 nu / (f(0) alpha))^2, f(0) = `channel.ties`; NaN without ties or samples.
 
     For the hardmax of two tokens it is (1 + rho) pi nu^2 / (2 J^2 alpha^2), J = `limits.SIGN_INTEGRAL`.
     """

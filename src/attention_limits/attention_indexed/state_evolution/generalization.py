@@ -12,7 +12,7 @@ diagonal as off it. Derived for the model of Boncoraglio, Troiani, Erba, Zdeboro
 
 All rows of the output have the same law, and the T entries of one row of h are independent. A pair of rows is M (s, t), M a 2 x 2
 matrix, s and t independent rows of variance v at the place of the diagonal (2, or 1 where attention is untied) and 1 elsewhere.
-`protocol.distance` is E ||f(h) - f(h')||_F^2 of such a pair; it gives the plug-in error of any estimate at its overlaps, with
+`Posterior.distance` is E ||f(h) - f(h')||_F^2 of such a pair; it gives the plug-in error of any estimate at its overlaps, with
 M_11 = m / sqrt(q), M_12 = sqrt(Q - m^2 / q), M_21 = sqrt(q), M_22 = 0.
 """
 
@@ -64,7 +64,7 @@ def output_errors(channel, ratio: float, V, bound, nodes=None) -> OutputErrors:
 
     Parameters
     ----------
-    channel : channel.Posterior
+    channel : protocol.Posterior
         All errors of a channel without posterior mean are NaN.
     ratio : float
         rho; Q = 1 + rho. For another law of S give Q - 1, which is zero where attention is untied.

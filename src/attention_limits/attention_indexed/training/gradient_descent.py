@@ -79,7 +79,7 @@ class TrainingLoss:
 
 
 class Settings(Protocol):
-    """What gradient descent reads of its settings; the section `schema.one_layer.GradientDescent.Solver` has it all.
+    """The settings that gradient descent reads; the section `schema.one_layer.GradientDescent.Solver` has them.
 
     Attributes
     ----------
@@ -129,7 +129,8 @@ class Runs:
 def descend(sequences, outputs, starts, beta: float, settings: Settings) -> Runs:
     """Run Adam from each of `starts` (K, d, r) on sequences (n, T, d) with outputs (n, T, T); precision is that of `starts`.
 
-    `beta` is the inverse temperature, `settings` says how long and how fast. Weights that diverge stay in the result, as NaN.
+    `beta` is the inverse temperature, `settings` gives the number of steps and the learning rate. Weights that diverge
+    stay in the result, as NaN.
 
     Raises
     ------

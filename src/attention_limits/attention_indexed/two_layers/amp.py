@@ -18,7 +18,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.amp.matrix_amp import AmpRun, Dataset, Step, iterate, refine
 from attention_limits.attention_indexed.amp.sample_sums import all_scores
-from attention_limits.attention_indexed.amp.schedule import Schedule
+from attention_limits.attention_indexed.amp.schedule import Schedule, Settings
 from attention_limits.attention_indexed.model.scores import draw_sequences
 from attention_limits.attention_indexed.model.sizes import Sizes
 from attention_limits.attention_indexed.priors.wishart import Wishart
@@ -42,16 +42,15 @@ def traceless(matrix):
     return matrix - np.trace(matrix) / len(matrix) * np.eye(len(matrix))
 
 
-def run(
-    model: Model, data: Dataset, max_iterations: int = 1500, damping: float = 0.5, tolerance: float = 2e-3
-) -> AmpRun:
-    """Iterate on the `data` of a `model` until the residual falls below `tolerance`, or without progress.
+def run(model: Model, data: Dataset, settings: Settings) -> AmpRun:
+    """Iterate on the `data` of a `model` until the residual falls below the tolerance of `settings`, or without progress.
 
-    `max_iterations`, `damping`, `tolerance` and the ValueError raised as in `matrix_amp.run`. The run has also diverged where the
-    estimate of a layer is too large: a posterior mean has ||S_hat||_F^2 / d <= 1 + rho in the limit, and an estimate with twice
-    as much is no posterior mean.
+    Raises ValueError where `settings` are out of their range. The run has also diverged where the estimate of a layer is too
+    large: a posterior mean has ||S_hat||_F^2 / d <= 1 + rho in the limit, and an estimate with twice as much is no posterior
+    mean.
     """
-    found = iterate(_Layers(model, data), data, Schedule(max_iterations, damping, tolerance), RECOVERED)
+    schedule = Schedule(settings.max_iterations, settings.damping, settings.tolerance)
+    found = iterate(_Layers(model, data), data, schedule, RECOVERED)
     size = np.sum(found.estimate**2, axis=(1, 2))
     diverged = found.diverged or bool(size.max() > 2.0 * data.prior.Q * data.teacher.shape[1])
     return replace(found, diverged=diverged, converged=found.converged and not diverged)

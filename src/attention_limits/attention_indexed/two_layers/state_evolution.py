@@ -66,7 +66,7 @@ def solve(
     ratio, alpha : float
         rho, and n / d^2.
     nodes : GaussianNodes
-        Of dimension `model.scores.node_dimension`.
+        Of dimension `model.node_dimension`.
     start : array (2,)
         First V: 1, the uninformed start, or less.
     tolerance, max_iterations, lookahead

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,8 @@ def gaussian_nodes(dimension, count, generator, widening=1.15) -> GaussianNodes:
     """
     if count < 1 or count & (count - 1):
         raise ValueError(f"the number of Sobol nodes must be a power of two, got {count}")
-    # This import takes half a second; the many jobs that draw no nodes save it.
+    # These imports take most of a second; the start of the workflow and the many jobs that draw no nodes save it.
+    from scipy.special import ndtri
     from scipy.stats import qmc
 
     uniform = qmc.Sobol(dimension, scramble=True, rng=generator).random(count)

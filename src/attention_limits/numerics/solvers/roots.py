@@ -20,8 +20,8 @@ def root_between(function: Callable[..., np.ndarray], low, high, *args) -> np.nd
 def bisect(function: Callable[[np.ndarray], np.ndarray], low, high, steps: int = 60) -> np.ndarray:
     """Where a function of x > 0, negative at `low`, changes sign on the way to `high`; arrays of one shape.
 
-    Halves log x: to rounding after 60 steps, for a root of any order. For functions of a few operations: there `root_between`,
-    which takes fewer but longer steps, is several times slower.
+    Halves log x: to rounding after 60 steps, for a root of any order. Use it for functions of a few operations: `root_between`
+    takes fewer but longer steps, and is several times slower there.
     """
     low, high = np.log(low), np.log(high)
     for _ in range(steps):

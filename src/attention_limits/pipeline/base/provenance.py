@@ -26,10 +26,11 @@ def has_module(module: str) -> bool:
     return _file(module) is not None
 
 
+@functools.cache
 def module_in(folder: str, name: str) -> str:
     """The module `name` of the package `folder`, in it or in one of its subpackages; directly in it if there is no file.
 
-    Names are unique in a folder; tests compare.
+    Names are unique in a folder; a test checks this.
     """
     here = SOURCE.joinpath(*folder.split(".")[1:])
     found = sorted(here.rglob(f"{name}.py"))

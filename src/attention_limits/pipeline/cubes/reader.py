@@ -28,8 +28,8 @@ def read(path: Path, repair: str | None = None, expect: dict[str, str] | None = 
     """
     path = Path(path)
 
-    def problem(what: str) -> CubeError:
-        return CubeError([f"{path}: {what}; repair: {repair or remake(path)}"])
+    def problem(what: str, kind: type[CubeError] = CubeError) -> CubeError:
+        return kind([f"{path}: {what}; repair: {repair or remake(path)}"])
 
     if path.is_dir():
         raise CubeError([f"{path}: is a folder; allowed: the NetCDF file of a cube"])
@@ -52,8 +52,7 @@ def read(path: Path, repair: str | None = None, expect: dict[str, str] | None = 
         raise problem("is damaged: its specification does not agree with its checksum")
     for key, value in (expect or {}).items():
         if dataset.attrs.get(key) != value:
-            outdated = problem(f"was made with another specification, seed or code (its {key} differs)")
-            raise OutdatedError(outdated.problems)
+            raise problem(f"was made with another specification, seed or code (its {key} differs)", OutdatedError)
     return dataset
 
 

@@ -1,7 +1,7 @@
 """One experiment at one scale: its estimators, the data that they read, their chunks, their files and their digests.
 
 A digest covers everything that a file of the results depends on. Snakemake and the readers of a file compare digests. This module
-does not import numpy, because the workflow computes all digests at each start.
+imports nothing that compiles, because the workflow computes all digests at each start.
 """
 
 import copy

@@ -1,4 +1,4 @@
-"""Base classes of the specifications in the `specs.py` of every family, and the messages of their errors.
+"""Base classes of the specifications that the `specs.py` of every family lists; `messages` words their errors.
 
 One class describes one estimator, or one kind of data. Its sections `model`, `grid` and `solver` are classes too.
 A field has a range, perhaps a default, and a description with the normalisation:

@@ -6,34 +6,18 @@ Potts problem. The loss depends only on A_ij V_ab, up to V -> V + 1 b^T; the err
 
 import functools
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from attention_limits.potts_mlm.attention import factored_kernels, single_precision_kernels
 from attention_limits.potts_mlm.descent.lbfgs import START
-from attention_limits.potts_mlm.descent.minima import Fit, minimised, with_ridge
+from attention_limits.potts_mlm.descent.minima import Fit, Settings, minimised, with_ridge
 
 ATTENTIONS = ("raw", "softmax")
 # Sequences that estimate the curvature.
 CURVED = 500
 # Keeps the curvature positive where colours never meet.
 FLAT = 1e-6
-
-
-class Settings(Protocol):
-    """What L-BFGS reads of its settings; the section `schema.samples.Descent` has it all.
-
-    Attributes
-    ----------
-    max_iterations : int
-        Largest number of iterations.
-    tolerance : float
-        Largest component of the gradient, nats per site, at which the fit has converged.
-    """
-
-    max_iterations: int
-    tolerance: float
 
 
 @dataclass(frozen=True)
@@ -82,7 +66,7 @@ def fit(
 
     found = minimised(
         functools.partial(objective, sequences=sequences, colors=colors, attention=attention, ridge=ridge), start, ridge,
-        settings.max_iterations, settings.tolerance, scales if attention == "raw" else None,
+        settings, scales if attention == "raw" else None,
     )  # fmt: skip
     weights, transposed = _unpacked(found.descent.parameters, sites, colors)
     return FactoredFit(found.loss, found.descent, attention_of(weights, attention), transposed.T.copy())

@@ -13,7 +13,7 @@ import numpy as np
 
 from attention_limits.potts_mlm.attention import mixed_kernels, single_precision_kernels
 from attention_limits.potts_mlm.descent.lbfgs import START
-from attention_limits.potts_mlm.descent.minima import Fit, minimised, with_ridge
+from attention_limits.potts_mlm.descent.minima import Fit, Settings, minimised, with_ridge
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,8 @@ class MixedFit(Fit):
 
 
 def fit(
-    sequences, colors: int, rng: np.random.Generator, *, mixing: float, softmax: bool, ridge: float, max_iterations: int,
-    tolerance: float,
-) -> MixedFit:  # fmt: skip
+    sequences, colors: int, rng: np.random.Generator, *, mixing: float, softmax: bool, ridge: float, settings: Settings
+) -> MixedFit:
     """Minimise the masked-token loss plus (ridge / 2) times the squared parameters by L-BFGS, from random weights.
 
     Parameters
@@ -42,10 +41,7 @@ def fit(
     softmax : bool
         The attention is the softmax of the scores; otherwise the scores themselves.
     ridge : float >= 0
-    max_iterations : int
-        Largest number of L-BFGS iterations.
-    tolerance : float
-        Largest component of the gradient at which the fit has converged.
+    settings : minima.Settings
 
     Raises
     ------
@@ -60,7 +56,7 @@ def fit(
     start = START * rng.standard_normal(split + colors**2)
     found = minimised(
         functools.partial(objective, sequences=sequences, colors=colors, mixing=mixing, softmax=softmax, ridge=ridge), start,
-        ridge, max_iterations, tolerance,
+        ridge, settings,
     )  # fmt: skip
     scores, transposed = _unpacked(found.descent.parameters, directions, colors)
     return MixedFit(found.loss, found.descent, scores, transposed.T.copy())

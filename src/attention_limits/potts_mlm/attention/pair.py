@@ -16,6 +16,7 @@ import numpy as np
 from attention_limits.numerics.simd.aligned_arrays import aligned
 from attention_limits.potts_mlm.attention import pair_kernels, single_precision_kernels
 from attention_limits.potts_mlm.attention.pair_parameters import Ridge, Shape, composed, penalty, pull_back
+from attention_limits.potts_mlm.descent import minima
 from attention_limits.potts_mlm.descent.lbfgs import MEMORY, START, Descent, descend
 from attention_limits.potts_mlm.descent.minima import Fit
 
@@ -26,22 +27,16 @@ FEWEST_PAIRS = 8
 SITE_PAIRS = 10
 
 
-class Settings(Protocol):
-    """What a fit reads of its settings; the section `schema.proteins.Fitting` has it all.
+class Settings(minima.Settings, Protocol):
+    """The settings that a fit reads; the section `schema.proteins.Fitting` has them.
 
     Attributes
     ----------
     pseudo_count : float
         > 0, added to the site frequencies; their logarithms are the fields at the start.
-    max_iterations : int
-        Largest number of iterations.
-    tolerance : float
-        Largest component of the gradient, nats per site, at which the fit has converged.
     """
 
     pseudo_count: float
-    max_iterations: int
-    tolerance: float
 
 
 @dataclass(frozen=True)

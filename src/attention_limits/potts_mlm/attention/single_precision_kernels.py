@@ -14,7 +14,7 @@ from attention_limits.numerics.simd.float32_lanes import GROUP, WIDTH, full, loa
 from attention_limits.numerics.simd.products import product
 from attention_limits.potts_mlm.attention.factored_kernels import residual
 
-# Rows behind the last one that `lanes.take` may write and `lanes.add` may read.
+# Rows behind the last one that `float32_lanes.take` may write and `float32_lanes.add` may read.
 SPARE = GROUP - 1
 
 

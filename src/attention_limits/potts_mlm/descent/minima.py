@@ -2,10 +2,27 @@
 
 import functools
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from attention_limits.potts_mlm.descent.lbfgs import Descent, agreeing, confirmed, descend
+
+
+class Settings(Protocol):
+    """The settings that L-BFGS reads; the sections `schema.samples.Descent` and
+    `schema.proteins.Fitting` have them.
+
+    Attributes
+    ----------
+    max_iterations : int
+        Largest number of iterations.
+    tolerance : float
+        Largest component of the gradient, nats per site, at which the fit has converged.
+    """
+
+    max_iterations: int
+    tolerance: float
 
 
 @dataclass(frozen=True)
@@ -24,13 +41,13 @@ class Fit:
     descent: Descent
 
 
-def minimised(objective, start, ridge, max_iterations, tolerance, curvature=None) -> Fit:
+def minimised(objective, start, ridge, settings: Settings, curvature=None) -> Fit:
     """The minimum of `objective` (parameters, single) -> (value, gradient), which `with_ridge` gives, from `start` (n,).
 
-    `ridge` is that of `with_ridge`; `max_iterations`, `tolerance` and `curvature` are those of `descend`.
+    `ridge` is that of `with_ridge`, `settings` are those of L-BFGS, and `curvature` is that of `descend`.
     """
     single = functools.partial(objective, single=True)
-    found = descend(objective, start, max_iterations, tolerance, curvature=curvature, single=single)
+    found = descend(objective, start, settings.max_iterations, settings.tolerance, curvature=curvature, single=single)
     return Fit(float(found.objective - 0.5 * ridge * found.parameters @ found.parameters), found)
 
 

@@ -27,7 +27,7 @@ class UnreachableError(ValueError):
 
 
 class Search(Protocol):
-    """What `tune` reads of its settings; the section `schema.samples.PottsSamples.Solver` has it all.
+    """The settings that `tune` reads; the section `schema.samples.PottsSamples.Solver` has them.
 
     Attributes
     ----------

@@ -38,7 +38,7 @@ class Alphabet:
 
 
 class Rules(Protocol):
-    """What the reader of an alignment reads of its settings; the section `schema.proteins.Alignment.Solver` has it all.
+    """The settings that the reader of an alignment reads; the section `schema.proteins.Alignment.Solver` has them.
 
     Attributes
     ----------

@@ -7,6 +7,7 @@ import numpy as np
 from attention_limits.potts_mlm.attention.pair import PairFit, fit
 from attention_limits.potts_mlm.attention.pair_parameters import Ridge, Shape
 from attention_limits.potts_mlm.attention.training_sets import training_set
+from attention_limits.potts_mlm.descent.minima import of_starts
 from attention_limits.potts_mlm.proteins.statistics import sequence_weights
 
 # The tolerance of a full model in units of that of heads: the gradient of a head sums over many couplings.
@@ -24,15 +25,17 @@ class Fits:
     shape : Shape
     starts : list of PairFit
         A convex fit stands for all its starts. The first start of free raw heads is the spectral one, the others are random.
-    chosen : int
-        The start with the smallest objective.
     """
 
     sequences: np.ndarray
     weights: np.ndarray
     shape: Shape
     starts: list[PairFit]
-    chosen: int
+
+    def described(self, prefix="") -> dict:
+        """`minima.of_starts` with this `prefix`; a convex fit has one minimum, which its one start confirms."""
+        found = of_starts(self.starts, prefix)
+        return found | {f"{prefix}confirmed": self.starts[0].descent.converged} if self.shape.convex else found
 
 
 def shape_of(sites: int, colors: int, heads: int, solver) -> Shape:
@@ -48,7 +51,7 @@ def shape_of(sites: int, colors: int, heads: int, solver) -> Shape:
 def fit_point(spec, streams, data, at, replica, full_fits: dict) -> Fits:
     """All fits of a point `at` of an experiment, to the training sequences of a `replica` of `data` with their weights.
 
-    `spec` and `streams` are those of the estimator; its solver holds the keys of `proteins.Fitting`. `full_fits` keeps the
+    `spec` and `streams` are those of the estimator; its solver holds the keys of `schema.proteins.Fitting`. `full_fits` keeps the
     fit of the full model to each set of sequences, {(samples, replica): PairFit}: points with different heads share it.
     """
     solver = spec["solver"]
@@ -75,5 +78,4 @@ def fit_point(spec, streams, data, at, replica, full_fits: dict) -> Fits:
             fit(sequences, weights, shape, ridge, rng, solver, full_fit() if free and start == 0 else None)
             for start, rng in enumerate(rngs)
         ]  # fmt: skip
-    starts = found * solver.starts if shape.convex else found
-    return Fits(sequences, weights, shape, starts, int(np.argmin([item.descent.objective for item in starts])))
+    return Fits(sequences, weights, shape, found * solver.starts if shape.convex else found)

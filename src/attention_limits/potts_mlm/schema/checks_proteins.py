@@ -87,7 +87,9 @@ def _sizes(data) -> tuple[int, int, int]:
     """Kept sequences, kept columns and match columns of an alignment. Raises OSError or ValueError when it cannot be read."""
     path = data.project / data.model["alignment"]
     status = path.stat()
-    return _read(path, data.model["alphabet"], data.solver, status.st_mtime_ns, status.st_size)
+    # The fraction decides how the kept sequences are split, not which are kept.
+    rules = data.solver.model_copy(update={"test_fraction": 0.0})
+    return _read(path, data.model["alphabet"], rules, status.st_mtime_ns, status.st_size)
 
 
 @functools.lru_cache(maxsize=16)

@@ -2,7 +2,7 @@
 
     g_out = V^-1 (E[h | y] - omega),    dg_out = V^-1 Cov(h | y) V^-1 - V^-1    (Troiani et al. 2025, arXiv:2502.00901)
 
-Each link is integrated by the method that fits it, one folder or module per method.
+One folder or module per method; `channel` chooses the method that fits a link.
 
 In reading order:
 

@@ -76,7 +76,7 @@ def channel_averages(
     overlap : array (P, P)
         Q, symmetric, eigenvalues in [0, 1) in units of the second moment of the weights.
     nodes : GaussianNodes
-        From `numerics.gaussian_nodes.gaussian_nodes(node_dimension(channel.link), n, rng)`.
+        From `numerics.probability.gaussian_nodes.gaussian_nodes(node_dimension(channel.link), n, rng)`.
     regularization : float
         epsilon >= 0 added to the diagonal of V: the channel then carries a residual field noise that no amount of data
         removes (with epsilon = 1e-3 the first layer saturates below one; 0 is the model itself).

@@ -77,7 +77,7 @@ class Channel:
         below 4e-6 at 1, 3e-4 at 0.75; for c = 0, 4e-4 and 1e-3 as long as 1 - Q >= 1e-2 (rare outputs with u_1 ~ u_2 dominate;
         medians are below 1e-5 and 5e-5). It grows with beta: for beta = 10 and every c, 3e-3 at 1 and 1e-2 at 0.75 (medians
         4e-4 and 8e-4). Importance sampling: 2048 resolution^2 nodes in each of two scramblings, rounded to a power of
-        two. Finite sums do not use it. `precision` determines where nodes are in single precision.
+        two. Finite sums do not use it. `single_precision` determines which nodes are in single precision.
     generator : numpy.random.Generator
         Scrambles the nodes of importance sampling; the other methods draw nothing from it.
     isotropic : bool
@@ -117,10 +117,12 @@ class Channel:
 
     def in_double_precision(self) -> "Channel":
         """This channel with all nodes in double precision; itself where they are."""
+        if self.method not in (TRAPEZOID, TWO_TOKEN_SAMPLING):
+            return self
         found = copy.copy(self)
         found._single = False
         found.nodes = tuple(nodes.astype(float) for nodes in self.nodes)
-        return found if self.method in (TRAPEZOID, TWO_TOKEN_SAMPLING) else self
+        return found
 
     def _draw(self, resolution, generator):
         """Set the resolution, and draw the nodes of a sampled method."""
@@ -138,7 +140,7 @@ class Channel:
         # Unit width: the nodes represent the prior, and their weights must not depend on the node.
         points = gaussian_nodes(dimension, max(count, 128) // len(signs), generator, 1.0).points
         found = (signs[:, None, :] * points).reshape(-1, dimension)
-        return found.astype(sampling_precision(link)) if self.method == TWO_TOKEN_SAMPLING else found
+        return found.astype(sampling_precision(link)) if self._single and self.method == TWO_TOKEN_SAMPLING else found
 
     def symmetry(self, prior: Prior) -> str:
         """`Prior.symmetry` of the link and a prior; "rotations" where V must be v I.

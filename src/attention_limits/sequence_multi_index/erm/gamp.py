@@ -18,7 +18,7 @@ from attention_limits.sequence_multi_index.erm.prox import prox
 
 
 class Settings(Protocol):
-    """What GAMP reads of its settings; the section `schema.erm.ErmGampSolver` has it all.
+    """The settings that GAMP reads; the section `schema.erm.ErmGampSolver` has them.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ MEMORY = 20
 
 
 class Settings(Protocol):
-    """What L-BFGS reads of its settings; the section `schema.erm.MinimisationSolver` has it all.
+    """The settings that L-BFGS reads; the section `schema.erm.MinimisationSolver` has them.
 
     Attributes
     ----------

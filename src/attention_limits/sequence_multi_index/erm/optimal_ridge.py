@@ -10,7 +10,7 @@ from attention_limits.sequence_multi_index.erm.state_evolution import Problem, S
 
 
 class RidgeSettings(Settings, Protocol):
-    """What the search reads of its settings; the section `schema.erm.OptimalRidgeSolver` has it all.
+    """The settings that the search reads; the section `schema.erm.OptimalRidgeSolver` has them.
 
     Attributes
     ----------
@@ -31,11 +31,17 @@ class RidgeSettings(Settings, Protocol):
     start_overlap: float
 
 
+def at_ridge(loss, alpha: float, ridge: float, nodes: Nodes, settings: RidgeSettings) -> Solution:
+    """The fixed point of `loss` at `alpha` and one `ridge` on `nodes`, from the start near the target that `settings` gives."""
+    problem = Problem(loss, alpha, ridge, settings.branch)
+    return solve(problem, nodes, informed(problem, nodes, settings.start_overlap, 0.0), settings)
+
+
 def optimal_ridge(loss, alpha: float, nodes: Nodes, settings: RidgeSettings) -> tuple[float, Solution]:
     """The ridge in [least, largest] of the smallest test loss of `loss` at `alpha`, and its fixed point on `nodes`.
 
-    The ridges are those of `settings`. Every fixed point starts at the same place, near the target, so that the test loss is a
-    function of lambda alone. A result at an end of the range is a bound.
+    `settings` gives the least and the largest ridge. Every fixed point starts at the same place, near the target, so that the
+    test loss is a function of lambda alone. A result at an end of the range is a bound.
 
     Raises
     ------
@@ -48,9 +54,7 @@ def optimal_ridge(loss, alpha: float, nodes: Nodes, settings: RidgeSettings) -> 
     found: dict[float, Solution] = {}
 
     def test_loss(logarithm):
-        problem = Problem(loss, alpha, float(np.exp(logarithm)), settings.branch)
-        start = informed(problem, nodes, settings.start_overlap, 0.0)
-        found[logarithm] = solve(problem, nodes, start, settings)
+        found[logarithm] = at_ridge(loss, alpha, float(np.exp(logarithm)), nodes, settings)
         return found[logarithm].errors["test_loss"]
 
     ends = np.log([least, largest])

@@ -34,7 +34,7 @@ NARROW = 0.4
 
 
 class Settings(Protocol):
-    """What the iteration reads of its settings; the section `schema.erm.ErmStateEvolutionSolver` has it all.
+    """The settings that the iteration reads; the section `schema.erm.ErmStateEvolutionSolver` has them.
 
     Attributes
     ----------
@@ -140,11 +140,6 @@ class _Averages:
     replicon: float
     jump: float
     ended: float
-
-
-def _inverse_root(matrix):
-    values, vectors = np.linalg.eigh(matrix)
-    return (vectors / np.sqrt(values)) @ vectors.T
 
 
 def _symmetric(matrix):

@@ -25,7 +25,7 @@ SHRINK, MAX_SECANTS = 0.85, 40
 
 
 class TransitionSettings(Settings, Protocol):
-    """What the search reads of its settings; the section `schema.erm.TransitionSolver` has it all.
+    """The settings that the search reads; the section `schema.erm.TransitionSolver` has them.
 
     Attributes
     ----------

@@ -122,7 +122,7 @@ class GampRun:
 
 
 class Settings(Protocol):
-    """What GAMP reads of its settings; the section `schema.bayes.GampSolver` has it all.
+    """The settings that GAMP reads; the section `schema.bayes.GampSolver` has them.
 
     Attributes
     ----------

@@ -36,7 +36,12 @@ def problems_of(link: Link, count=64, seed=0) -> list[str]:
     if found:
         return found
     noise = rng.standard_normal((count, link.noise_dimension))
-    found = [*_symmetry_problems(link, h), *_invariance_problems(link, h, rng), *_observe_problems(link, h, noise)]
+    y = link.forward(h)
+    found = [
+        *_symmetry_problems(link, h, y),
+        *_invariance_problems(link, h, y, rng),
+        *_observe_problems(link, h, noise),
+    ]
     try:
         form = inference(link)
     except ValueError as error:
@@ -80,8 +85,7 @@ def _forward_problems(link, h) -> Iterator[str]:
         yield f"forward must act on the last two axes alone: fields (n, S, P, M) gave {batched.shape}, or other values"
 
 
-def _symmetry_problems(link, h) -> Iterator[str]:
-    y = link.forward(h)
+def _symmetry_problems(link, h, y) -> Iterator[str]:
     flips = {"rows": range(link.rows), "all": [slice(None)], "none": []}[link.sign_symmetry]
     for rows in flips:
         flipped = h.copy()
@@ -99,9 +103,9 @@ def _symmetry_problems(link, h) -> Iterator[str]:
             return
 
 
-def _invariance_problems(link, h, rng) -> Iterator[str]:
+def _invariance_problems(link, h, y, rng) -> Iterator[str]:
     """Rotations of the rows of each block, and permutations of all rows but the last."""
-    y, p = link.forward(h), link.rotations
+    p = link.rotations
     if p > 1 and link.rows % p:
         yield f"rotations must divide the number of rows {link.rows}, is {p}"
     elif p > 1:

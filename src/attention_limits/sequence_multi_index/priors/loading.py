@@ -1,4 +1,4 @@
-"""Priors of the weights by the keys of a model (the laws: `prior` and `mixture`; Troiani et al. 2025, arXiv:2502.00901)."""
+"""Priors of the weights by the keys of a model (the laws: `gaussian` and `mixture`; Troiani et al. 2025, arXiv:2502.00901)."""
 
 from collections.abc import Mapping
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-# Slots in braces are replaced by one of the alternatives of that name. A frame of a class is `fine label: sentence`. The nouns
+# One of the alternatives of its name replaces a slot in braces. A frame of a class is `fine label: sentence`. The nouns
 # that decide a class as the head of a question ("which river ...") also occur in the side clauses of all classes, so that no
 # single word determines the class.
 _FILE = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))

@@ -11,8 +11,12 @@ import numpy as np
 from attention_limits.numerics.differences import FIRST, OFFSETS, SECOND
 from attention_limits.pipeline.checks import Check, mean_check, same_check
 from attention_limits.sequence_multi_index.channels.channel import Channel
-from attention_limits.sequence_multi_index.channels.sampling.importance import MAX_SIGNED_ROWS, fibre_moments
-from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.channels.sampling.importance import (
+    MAX_SIGNED_ROWS,
+    drawn_rows,
+    fibre_moments,
+)
+from attention_limits.sequence_multi_index.links.link import Link, inference
 
 # Outputs at which the moments are compared with derivatives and symmetries, each along one random direction.
 FEW = 24
@@ -107,7 +111,7 @@ def _derivatives(channel, rng):
 
 def _sampled_derivatives(channel, rng):
     """The same for the mean, over independent scramblings: the slope of log Z on the nodes of the general sampling."""
-    link, fibre = channel.link, hasattr(channel.link, "fibre")
+    link, fibre = channel.link, inference(channel.link) == "fibre"
     # Likelihoods that jump have no derivative at nodes that move with omega: those of hardly known rows do not move.
     Q = _overlap(channel, *((0.4, 0.1) if fibre else (0.1, 0.0)))
     _, omega, observed, V = _draw(link, Q, SAMPLED, rng)
@@ -145,7 +149,7 @@ def _signs(channel, rng):
     link = channel.link
     if link.sign_symmetry == "none":
         return []
-    every = not channel.sampled or (link.angles == 0 and len(channel.nodes[0]) and _drawn(link) <= MAX_SIGNED_ROWS)
+    every = not channel.sampled or (link.angles == 0 and drawn_rows(link) <= MAX_SIGNED_ROWS)
     turns = [("of all fields", -np.eye(link.rows))]
     if link.sign_symmetry == "rows" and every:
         turns += [(f"of row {p}", np.diag(np.where(np.arange(link.rows) == p, -1.0, 1.0))) for p in range(link.rows)]
@@ -154,10 +158,6 @@ def _signs(channel, rng):
         for which, turn in turns
         for name, *values, units in _moved(channel, rng, turn)
     ]
-
-
-def _drawn(link):
-    return link.free_rows if hasattr(link, "fibre") else link.rows
 
 
 def _rotations(channel, rng):

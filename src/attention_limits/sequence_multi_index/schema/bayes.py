@@ -1,4 +1,4 @@
-"""Keys of the experiments of the sequence multi-index family: one class for each estimator and each kind of data."""
+"""Keys of Bayes-optimal estimates (state evolution, phases, GAMP) and of the data: one class for each estimator."""
 
 from typing import Annotated, ClassVar, Literal
 

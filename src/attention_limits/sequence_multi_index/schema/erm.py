@@ -128,7 +128,7 @@ class OfErm(OfLink, Specification):
         path = code_file(parameters["loss"], estimator.project)
         if path is not None and not path.is_file():
             return [(("model", "loss"), f"{parameters['loss']!r}: the file {path} does not exist")]
-        target_tokens = cls._target_tokens(estimator, parameters)
+        target_tokens = _target(parameters, estimator.project).tokens
         if student.tokens != target_tokens:
             return [(given, f"the student reads {student.tokens} tokens; allowed: {target_tokens}, as the target")]
         wrong = _positions(estimator, parameters.get("positions"), student.tokens)
@@ -140,10 +140,6 @@ class OfErm(OfLink, Specification):
     def student_problems(cls, estimator, student) -> Iterable[Problem]:
         """Problems of this estimator with the student."""
         return ()
-
-    @classmethod
-    def _target_tokens(cls, estimator, parameters):
-        return student_of({key: x for key, x in parameters.items() if key != "student"}, estimator.project).tokens
 
     @classmethod
     def cross_checks(cls, estimator):
@@ -168,7 +164,7 @@ class OfErm(OfLink, Specification):
         return [*super().code_modules(estimator), *([] if student is None else [student])]
 
 
-class ErmStateEvolution(OfErm, Specification):
+class ErmStateEvolution(OfErm):
     """State evolution computes the overlaps and errors of empirical risk minimisation with a ridge."""
 
     model: ErmModel = ErmModel()
@@ -176,7 +172,7 @@ class ErmStateEvolution(OfErm, Specification):
     solver: ErmStateEvolutionSolver = ErmStateEvolutionSolver()
 
 
-class ErmOptimalRidge(OfErm, Specification):
+class ErmOptimalRidge(OfErm):
     """State evolution of empirical risk minimisation with the ridge of the smallest test loss."""
 
     model: UnpenalisedModel = UnpenalisedModel()
@@ -193,7 +189,7 @@ class ErmOptimalRidge(OfErm, Specification):
             yield from super().cross_checks(estimator)
 
 
-class ErmTransition(OfErm, Specification):
+class ErmTransition(OfErm):
     """State evolution determines where the semantic solution beats another one, and where it beats the best constant output."""
 
     model: ErmModel = ErmModel()
@@ -214,7 +210,7 @@ class ErmTransition(OfErm, Specification):
         if not smallest < largest:
             yield ("solver", "largest"), f"{largest:g}: allowed: more than smallest = {smallest:g}"
         elif not estimator.grid:
-            yield ("grid",), f"{{}}: allowed: at least one of {', '.join(TransitionGrid.model_fields)}"
+            yield ("grid",), f"{{}}: allowed: at least one of {', '.join(fields(cls, 'grid'))}"
         else:
             yield from super().cross_checks(estimator)
 
@@ -328,6 +324,11 @@ class ErmGamp(OnDataSets):
         return _starts(estimator, student)
 
 
+def _target(model, project):
+    """The target without noise."""
+    return student_of({key: x for key, x in model.items() if key != "student"}, project)
+
+
 def _kinks(estimator) -> list[Problem]:
     kink = "hinge: allowed: differentiable losses; erm_gamp and erm_state_evolution accept the hinge"
     return [(("model", "loss"), kink)] if estimator.model["loss"] == "hinge" else []
@@ -336,7 +337,7 @@ def _kinks(estimator) -> list[Problem]:
 def _starts(estimator, student) -> list[Problem]:
     if "start_size" in estimator.grid and estimator.solver.start != "random":
         return [(("grid", "start_size"), "allowed only with solver.start: random")]
-    rows = student_of({key: x for key, x in estimator.model.items() if key != "student"}, estimator.project).rows
+    rows = _target(estimator.model, estimator.project).rows
     if estimator.solver.start == "target" and student.rows != rows:
         text = f"target: the target has {rows} rows and the student {student.rows}; allowed: random"
         return [(("solver", "start"), text)]

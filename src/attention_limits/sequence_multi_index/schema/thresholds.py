@@ -106,7 +106,7 @@ class OfAtlas(OfNodes, Specification):
         yield from super().cross_checks(estimator)
 
 
-class Staircase(OfAtlas, Specification):
+class Staircase(OfAtlas):
     """Linear stability determines all thresholds of weak recovery, one after the other."""
 
     model: TeacherModel = TeacherModel()
@@ -114,7 +114,7 @@ class Staircase(OfAtlas, Specification):
     solver: StaircaseSolver = StaircaseSolver()
 
 
-class ThresholdAtlas(OfAtlas, Specification):
+class ThresholdAtlas(OfAtlas):
     """Linear stability determines the thresholds of weak recovery of many models, by layers."""
 
     model: TeacherModel = TeacherModel()
@@ -122,7 +122,7 @@ class ThresholdAtlas(OfAtlas, Specification):
     solver: AtlasSolver = AtlasSolver()
 
 
-class ExactRecovery(OfAtlas, Specification):
+class ExactRecovery(OfAtlas):
     """State evolution brackets the number of samples from which on everything is recovered exactly."""
 
     model: TeacherModel = TeacherModel()

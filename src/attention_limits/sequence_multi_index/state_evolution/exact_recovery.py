@@ -59,7 +59,7 @@ def exact_recovery(channel: Channel, nodes, settings: RecoverySettings, prior: P
     ----------
     channel : Channel
     nodes : GaussianNodes
-        In `channel_averages.node_dimension(channel.link)` dimensions.
+        In `averages.node_dimension(channel.link)` dimensions.
     settings : RecoverySettings
     prior : Prior, optional
         Standard normal weights by default.

@@ -65,7 +65,7 @@ def is_frozen(link: Link, prior: Prior, overlap) -> bool:
 
 
 class Settings(Protocol):
-    """What the search reads of its settings; the section `schema.bayes.StateEvolutionSolver` has it all.
+    """The settings that the search reads; the section `schema.bayes.StateEvolutionSolver` has them.
 
     Attributes
     ----------

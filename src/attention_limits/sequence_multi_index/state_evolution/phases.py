@@ -79,7 +79,7 @@ def compare(channel: Channel, alpha, nodes, settings: PhaseSettings, prior: Prio
     alpha : float
         n / d.
     nodes : GaussianNodes
-        In `channel_averages.node_dimension(channel.link)` dimensions; both starts share them.
+        In `averages.node_dimension(channel.link)` dimensions; both starts share them.
     settings : PhaseSettings
     prior : Prior, optional
         Standard normal weights by default.

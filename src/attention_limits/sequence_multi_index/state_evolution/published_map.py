@@ -31,7 +31,7 @@ class PublishedAverages:
     information : array (L,)
         Diagonal of E sum_a g_a g_a^T.
     resolved : float
-        Fraction of outputs that `gradient` calls resolved, with a finite gradient.
+        Fraction of outputs that `published_gradient` calls resolved, with a finite gradient.
     missed : float
         Two layers: probability that the numerator differs from the exact one by more than MISSED of its norm; else NaN.
     """
@@ -51,12 +51,12 @@ def published_averages(channel: Channel, overlap, nodes, generator, regularizati
     overlap : array (L,)
         Diagonal of Q, in [0, 1).
     nodes : GaussianNodes
-        In `channel_averages.node_dimension(channel.link)` dimensions.
+        In `averages.node_dimension(channel.link)` dimensions.
     generator : numpy.random.Generator
         Draws the uniform points of three layers.
     regularization : float
         epsilon >= 0.
-    boxes : published_channel.Boxes, optional
+    boxes : gradient.Boxes, optional
         Those of the public program by default.
     """
     link, variance = channel.link, 1.0 - np.asarray(overlap, dtype=float) + regularization
@@ -89,7 +89,7 @@ def _norms(values):
 
 
 class MapSettings(Protocol):
-    """What the iteration of the map reads of its settings; the section `schema.published.PublishedSolver` has it all.
+    """The settings that the iteration of the map reads; the section `schema.published.PublishedSolver` has them.
 
     Attributes
     ----------

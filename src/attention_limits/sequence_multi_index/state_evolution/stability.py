@@ -79,7 +79,7 @@ def lifted(channel: Channel, alpha, nodes, q_hat, unlearned, prior: Prior, image
     alpha : float
         n / d.
     nodes : GaussianNodes
-        In `channel_averages.node_dimension(channel.link)` dimensions.
+        In `averages.node_dimension(channel.link)` dimensions.
     q_hat : array (P, P)
         The end point, zero in the unlearned directions.
     unlearned : array (P, k)

@@ -22,7 +22,7 @@ from attention_limits.sequence_multi_index.state_evolution.fixed_point import is
 
 
 class TrajectorySettings(Protocol):
-    """What a trajectory reads of its settings; the section `schema.bayes.TrajectorySolver` has it all.
+    """The settings that a trajectory reads; the section `schema.bayes.TrajectorySolver` has them.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ def trajectory(channel: Channel, alpha, nodes, settings: TrajectorySettings, pri
     alpha : float
         n / D.
     nodes : GaussianNodes
-        In `channel_averages.node_dimension(channel.link)` dimensions.
+        In `averages.node_dimension(channel.link)` dimensions.
     settings : TrajectorySettings
     prior : Prior, optional
         Standard normal weights by default.

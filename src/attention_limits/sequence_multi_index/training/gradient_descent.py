@@ -46,7 +46,7 @@ def batch_loss(link: Link, weights, sequences, outputs):
 
 
 class Settings(Protocol):
-    """What gradient descent reads of its settings; the section `schema.training.DescentSolver` has it all.
+    """The settings that gradient descent reads; the section `schema.training.DescentSolver` has them.
 
     Attributes
     ----------

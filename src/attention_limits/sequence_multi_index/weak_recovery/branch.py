@@ -62,7 +62,7 @@ def branch_point(
     ----------
     channel : Channel
     nodes : GaussianNodes
-        In `channel_averages.node_dimension(channel.link)` dimensions.
+        In `averages.node_dimension(channel.link)` dimensions.
     subspace : array (P, k)
         U of the whitened rows, orthonormal columns, k < P.
     level : float

@@ -56,7 +56,7 @@ def instability_at(channel: Channel, nodes, overlap, subspace, prior: Prior | No
     channel : Channel
         A sampled one is scrambled anew for each block of the nodes.
     nodes : GaussianNodes
-        In `channel_averages.node_dimension(channel.link)` dimensions, a multiple of BLOCKS of them.
+        In `averages.node_dimension(channel.link)` dimensions, a multiple of BLOCKS of them.
     overlap : array (P, P)
         Q, zero on the subspace.
     subspace : array (P, k)
@@ -117,7 +117,7 @@ def first_threshold(channel: Channel, nodes, prior: Prior | None = None) -> Firs
     channel : Channel
         A sampled one is scrambled anew for each block of the nodes.
     nodes : GaussianNodes
-        In `channel_averages.node_dimension(channel.link)` dimensions, a multiple of BLOCKS of them. The variables of omega, which
+        In `averages.node_dimension(channel.link)` dimensions, a multiple of BLOCKS of them. The variables of omega, which
         is zero, are left out.
     prior : Prior, optional
         Standard normal weights by default.

@@ -62,7 +62,7 @@ def growth_by_row(channel: Channel, nodes, row: int, overlap: float) -> Growth:
     channel : Channel
         Of a link in which the sign of every row is free.
     nodes : GaussianNodes
-        In `channel_averages.node_dimension(channel.link)` dimensions, a multiple of `linear_response.BLOCKS`.
+        In `averages.node_dimension(channel.link)` dimensions, a multiple of `linear_response.BLOCKS`.
     row : int
         The learned row, from 0.
     overlap : float

@@ -91,7 +91,7 @@ def staircase(
     ----------
     channel : Channel
     nodes : GaussianNodes
-        For the branches, in `channel_averages.node_dimension(channel.link)` dimensions.
+        For the branches, in `averages.node_dimension(channel.link)` dimensions.
     nodes_at_zero : GaussianNodes
         For the first threshold, which costs a single evaluation and can afford more.
     tolerance : float

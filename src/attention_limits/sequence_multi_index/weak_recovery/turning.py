@@ -24,7 +24,7 @@ def turning_point(channel: Channel, nodes, direction, prior: Prior | None = None
     ----------
     channel : Channel
     nodes : GaussianNodes
-        In `channel_averages.node_dimension(channel.link)` dimensions. Below the threshold of weak recovery alpha is a constant up
+        In `averages.node_dimension(channel.link)` dimensions. Below the threshold of weak recovery alpha is a constant up
         to the noise of the nodes: a maximum at the first level does not count.
     direction : array (P, 1)
         The learned direction of the whitened rows, P >= 2.

@@ -39,7 +39,7 @@ class LinkFlow:
 
     Attributes
     ----------
-    problem : link_sgd.LinkProblem
+    problem : any_student.LinkProblem
         With a tied student.
     learning_rate : float
         gamma.

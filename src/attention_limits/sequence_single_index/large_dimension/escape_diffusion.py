@@ -38,7 +38,7 @@ def escape_times(flow, dimension, start, threshold, mesh=MESH):
 
     Parameters
     ----------
-    flow : link_flow.LinkFlow
+    flow : any_student_flow.LinkFlow
         Of a problem without positional vectors.
     dimension : float
         d.

@@ -1,8 +1,8 @@
 """Whether a link is a function of one sequence with finite values and the symmetry that it declares.
 
 The symmetries are F(-z) = F(z), F(-z) = -F(z), and equal values for every order of the tokens; a target without a finite second
-moment has no information exponent (arXiv:2506.02651). This module tests seeded random fields, which is quick; `second_moment`
-tests the second moment.
+moment has no information exponent (arXiv:2506.02651). `problems_of` tests seeded random fields, which is
+quick; `decay_problem` tests the second moment.
 """
 
 from collections.abc import Iterator

@@ -31,7 +31,8 @@ class SGD(Specification):
 
     @classmethod
     def cross_checks(cls, estimator):
-        """No step is stored twice."""
+        """The checks of the other bases; no step is stored twice."""
+        yield from super().cross_checks(estimator)
         records, steps = estimator.solver.records, estimator.solver.steps
         if records > steps + 1:
             yield (
@@ -96,8 +97,6 @@ class LinkSGD(SGD, OfLinks):
     @classmethod
     def cross_checks(cls, estimator):
         """The checks of links and of runs; the Gram matrix is one."""
-        # OfLinks follows SGD among the bases.
-        yield from super(SGD, cls).cross_checks(estimator)
         yield from super().cross_checks(estimator)
         if not isinstance(estimator.model["position"], str):
             problem = gram_problem(estimator.model["position"], int(estimator.model["tokens"]))

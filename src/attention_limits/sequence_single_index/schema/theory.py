@@ -1,4 +1,4 @@
-"""Specifications of the sequence single-index family: one class per estimator."""
+"""Specifications of the estimators of the sequence single-index family that run no SGD: one class each."""
 
 import math
 from typing import Annotated, ClassVar, Literal

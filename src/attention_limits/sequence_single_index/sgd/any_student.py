@@ -177,7 +177,7 @@ def simulate(problem, dimension, learning_rate, start, schedule, generator, batc
         d, gamma.
     start : array (r + 1,)
         Overlaps with the basis of the positions and with the teacher.
-    schedule : reduced_sgd.Schedule
+    schedule : fixed_students.Schedule
         Its threshold is one of |e|^2 + m^2, for untied students of the mean over the tokens.
     generator : numpy.random.Generator
     batch : int

@@ -6,7 +6,6 @@ is the sorted tuple of the trees below its root, a component that of its trees, 
 model of Boncoraglio et al. 2025 (arXiv:2506.01582).
 """
 
-import functools
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
@@ -28,11 +27,6 @@ class ManyHardmax(HardmaxOutput):
 
     tokens: int
 
-    @property
-    def ties(self) -> float:
-        """The limit of information sqrt(V Q) at small V."""
-        return tie_information(self.tokens)
-
     def uncertainty(self, V, Q):
         """Bound on the relative error of the information, the same at every V and Q."""
         return _limits(self.tokens).uncertainty
@@ -48,7 +42,7 @@ class ManyHardmax(HardmaxOutput):
         return gradient_of_means(means, V)
 
 
-@functools.cache
+@cache
 def _limits(tokens):
     without_data, slope, entropy = without_samples(tokens)
     return polynomial_limits(tie_information(tokens), without_data, slope, 2.0 * entropy)

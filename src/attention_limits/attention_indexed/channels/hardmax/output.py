@@ -3,6 +3,7 @@
 import numpy as np
 
 from attention_limits.attention_indexed.channels.hardmax.distance import hardmax_distance
+from attention_limits.attention_indexed.channels.hardmax.limits import tie_information
 from attention_limits.attention_indexed.channels.protocol import Gradient
 from attention_limits.attention_indexed.model.score_law import SYMMETRIC
 from attention_limits.attention_indexed.model.scores import attention
@@ -15,6 +16,11 @@ class HardmaxOutput:
     equations = None
     scale_free = shift_free = True
     closed_form = True
+
+    @property
+    def ties(self) -> float:
+        """The limit of information sqrt(V Q) at small V."""
+        return tie_information(self.tokens)
 
     def output(self, h):
         """One-hot rows of scores h (n, T, T)."""

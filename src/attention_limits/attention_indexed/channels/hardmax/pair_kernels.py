@@ -1,4 +1,4 @@
-"""Probabilities of the outputs of a hardmax of two tokens and their slopes, with the equations of `hardmax`, on plain arrays.
+"""Probabilities of the outputs of a hardmax of two tokens and their slopes, with the equations of `two_tokens`, on plain arrays.
 
 Derived for this project. Phi_2 is a Gauss-Legendre sum of
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import BarycentricInterpolator
 
-from attention_limits.attention_indexed.channels.hardmax.limits import tie_information
 from attention_limits.attention_indexed.channels.hardmax.output import HardmaxOutput
 from attention_limits.attention_indexed.channels.hardmax.pair_kernels import (
     BY_A,
@@ -105,11 +104,6 @@ class Hardmax(HardmaxOutput):
 
     tokens = 2
 
-    @property
-    def ties(self) -> float:
-        """The limit of information sqrt(V Q) at small V."""
-        return tie_information(2)
-
     def information(self, V, Q):
         """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q."""
         return information((Q - V) / V) / V
@@ -125,7 +119,7 @@ class Hardmax(HardmaxOutput):
 
 @dataclass(frozen=True)
 class PublishedHardmax:
-    """The hardmax of two tokens in the published code (see `hardmax`): a `Channel` without posterior mean."""
+    """The hardmax of two tokens in the published code (see the module): a `Channel` without posterior mean."""
 
     tokens = 2
     law = SYMMETRIC

@@ -25,7 +25,7 @@ _GROW, _SHRINK = 1.1, 0.5
 
 
 class Settings(Protocol):
-    """What the minimisation reads of its settings; the section `schema.erm.MinimisationSolver` has it all.
+    """The settings that the minimisation reads; the section `schema.erm.MinimisationSolver` has them.
 
     Attributes
     ----------

@@ -67,6 +67,10 @@ class Fit:
     converged: bool
     diverged: bool = False
 
+    def end(self) -> dict:
+        """Variables of the end, by the names that both estimators share."""
+        return {"minimum_residual": self.residual, "iterations": self.iterations, "converged": self.converged}
+
 
 def draw_data(size: Sizes, tokens: int, beta: float | None, score_noise: float, generator) -> Data:
     """A teacher and its data from the numpy.random.Generator `generator`, with T = `tokens` and tau = `score_noise`.

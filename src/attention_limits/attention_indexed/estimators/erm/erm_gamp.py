@@ -9,11 +9,6 @@ def run(spec, streams):
 
     def fit(data, decay):
         found = message_passing.run(data, decay, spec["solver"])
-        return found.S, {
-            "minimum_residual": found.residual,
-            "iterations": found.iterations,
-            "converged": found.converged,
-            "diverged": found.diverged,
-        }
+        return found.S, {**found.end(), "diverged": found.diverged}
 
     return collect_fits(spec, streams, fit)

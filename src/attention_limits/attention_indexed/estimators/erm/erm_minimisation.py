@@ -9,10 +9,6 @@ def run(spec, streams):
 
     def fit(data, decay):
         found = minimise(data, decay, spec["solver"])
-        return found.S, {
-            "minimum_residual": found.residual,
-            "iterations": found.iterations,
-            "converged": found.converged,
-        }
+        return found.S, found.end()
 
     return collect_fits(spec, streams, fit)

@@ -1,3 +1,3 @@
-"""Doors to the computation: one layer: state evolution, AMP, gradient descent, sampling. Each module has `run(spec, streams)`,
+"""Doors to the computation of one layer: state evolution, AMP, gradient descent, sampling. Each module has `run(spec, streams)`,
 which returns an xarray.Dataset.
 """

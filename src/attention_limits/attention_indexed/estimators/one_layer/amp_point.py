@@ -21,14 +21,14 @@ def amp_point(
 
     Parameters
     ----------
-    channel : channel.Posterior
-    prior : priors.Prior
+    channel : protocol.Posterior
+    prior : prior.Prior
         The law of S; the data have that of the realised width ratio.
     point : mapping
         Parameters of the model and of the grid by name.
     dimension : int
         d.
-    solver : schema.one_layer.FreshIteration
+    solver : schema.keys.FreshIteration
     streams : pipeline.streams.Streams
     replica : int
     at : mapping

@@ -19,7 +19,7 @@ def run(spec, streams):
         model = model_of(point, int(streams.generator("posterior", replica).integers(2**32)))
         size = sizes(point["alpha"], point["ratio"], int(at.get("dimension", solver.dimension)))
         data = draw_dataset(model, size, streams.generator("data", replica, **at))
-        found = iterate(model, data, solver.max_iterations, solver.damping, solver.tolerance)
+        found = iterate(model, data, solver)
         plug_in, bayes = fresh_errors(
             model, data.teacher, found.estimate, found.variance[found.best], solver.fresh_sequences,
             streams.generator("fresh", replica, **at),

@@ -42,7 +42,7 @@ def _all_starts(attention, sequences, data, mixing, solver, rng):
     fits = [
         fit(
             sequences, data.sizes["color"], child, mixing=mixing, softmax=softmax, ridge=solver.ridge,
-            max_iterations=solver.max_iterations, tolerance=solver.tolerance,
+            settings=solver,
         )
         for child in rng.spawn(solver.starts)
     ]  # fmt: skip

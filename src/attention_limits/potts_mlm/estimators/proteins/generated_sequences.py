@@ -4,7 +4,6 @@ import numpy as np
 
 from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.training_sets import sites_from_one
-from attention_limits.potts_mlm.descent.minima import of_starts
 from attention_limits.potts_mlm.potts.contacts import joint_model
 from attention_limits.potts_mlm.proteins.fits import fit_point
 from attention_limits.potts_mlm.proteins.generation import generate
@@ -25,7 +24,8 @@ def run(spec, streams):
     def compute(at, replica):
         data = spec["data"](replica, **at)
         found, colors = fit_point(spec, streams, data, at, replica, full_fits), data.sizes["color"]
-        best = found.starts[found.chosen]
+        starts = found.described()
+        best = found.starts[starts["chosen"]]
         rng = streams.generator("generation", replica, **at)
         made = generate(
             *joint_model(best.fields, best.couplings), found.sequences, solver.generated, solver.sweeps, rng
@@ -47,7 +47,7 @@ def run(spec, streams):
             **statistics,
             "generated_converged": made.converged,
             "fit_converged": best.descent.converged,
-            "fit_confirmed": best.descent.converged if found.shape.convex else of_starts(found.starts)["confirmed"],
+            "fit_confirmed": starts["confirmed"],
         }
 
     coordinates = {"bin": _CENTRES, "bin_other": _CENTRES}

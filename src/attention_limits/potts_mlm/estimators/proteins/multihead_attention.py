@@ -5,7 +5,6 @@ import numpy as np
 from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.pair import losses, site_frequencies
 from attention_limits.potts_mlm.attention.training_sets import sites_from_one
-from attention_limits.potts_mlm.descent.minima import of_starts
 from attention_limits.potts_mlm.potts.contacts import contact_scores, joint_model, kept_distances, precision
 from attention_limits.potts_mlm.proteins.alignment import Alphabet
 from attention_limits.potts_mlm.proteins.fits import fit_point
@@ -30,8 +29,8 @@ def run(spec, streams):
         found = fit_point(spec, streams, data, at, replica, full_fits)
         test = data.test_states.values
         weights = unseen_weights(test, data.training_states.values, solver.identity)
-        starts = of_starts(found.starts, "pair_")
-        best = found.starts[found.chosen]
+        starts = found.described("pair_")
+        best = found.starts[starts["pair_chosen"]]
         scores = contact_scores(joint_model(best.fields, best.couplings)[1], gap)
         columns, distances = data.column.values, kept_distances(spec, data)
         frequency = site_frequencies(found.sequences, found.weights, data.sizes["color"], solver.pseudo_count)
@@ -39,8 +38,6 @@ def run(spec, streams):
         return {
             **starts,
             "pair_test_loss": [weighted(losses(item.fields, item.couplings, test), weights) for item in found.starts],
-            # A convex fit has one minimum.
-            "pair_confirmed": starts["pair_converged"][0] if found.shape.convex else starts["pair_confirmed"],
             "pair_parameters": found.shape.size,
             "independent_test_loss": weighted(independent, weights),
             "effective_samples": found.weights.sum(),

@@ -1,8 +1,7 @@
 """State evolution of empirical risk minimisation at the best ridge; one replica is one scrambling of the nodes."""
 
 from attention_limits.pipeline.cubes.points import collect
-from attention_limits.sequence_multi_index.erm.optimal_ridge import optimal_ridge
-from attention_limits.sequence_multi_index.erm.state_evolution import Problem, informed, solve
+from attention_limits.sequence_multi_index.erm.optimal_ridge import at_ridge, optimal_ridge
 from attention_limits.sequence_multi_index.erm.task import DIMS, coordinates, of_solution, task_at
 from attention_limits.sequence_multi_index.estimators.erm.node_errors import node_errors
 
@@ -15,11 +14,9 @@ def run(spec, streams):
         task = task_at(spec, at)
         nodes = task.nodes(solver.nodes, streams.generator("nodes", replica))
         best, solution = optimal_ridge(task.loss, at["alpha"], nodes, solver)
-        problem = Problem(task.loss, at["alpha"], best, solver.branch)
 
         def solve_on(some):
-            start = informed(problem, some, solver.start_overlap, 0.0)
-            return solve(problem, some, start, solver)
+            return at_ridge(task.loss, at["alpha"], best, some, solver)
 
         errors = node_errors(nodes, task.sigma, solution, solve_on)
         return {"best_ridge": best, **of_solution(task, solution), **errors}

@@ -1,10 +1,8 @@
-"""Attention other than tied layers of rank one: untied keys and queries, several heads.
+"""Several tied heads per layer, a sequence multi-index model (Troiani et al. 2025, arXiv:2502.00901).
 
-Both are sequence multi-index models (Troiani et al. 2025, arXiv:2502.00901): more rows of W, another map from the fields to the
-output. The output of one untied head is inverted exactly, that of several tied heads for two tokens only; for more tokens their
-inference needs output noise.
+The output of several tied heads is inverted for two tokens only; for more tokens the inference needs output noise.
 
-With several heads the last attention matrix S(u) follows from the fields sampled before it, with the weight 1 / |dS/du|, where
+The last attention matrix S(u) follows from the fields sampled before it, with the weight 1 / |dS/du|, where
 dS/du ~ (u_1 - u_2)^2. This weight alone would have an infinite variance: the whole line u_1 = u_2 is the preimage of one point.
 Therefore half of the candidates sample the last head but one and solve for the last head, the other half exchange the two heads.
 The weights contain the sum of both densities (balance heuristic, Veach and Guibas 1995), which vanishes only where both heads are
@@ -90,18 +88,17 @@ class MultiHeadAttention(AttentionLayers):
         """Why there is no channel: more than two tokens."""
         return "" if self.tokens == 2 else TWO_TOKENS
 
-    def _head(self, read):
-        return rank_one(self.beta, read)
-
     def _attention(self, read):
-        return np.einsum("k,...kab->...ab", self.weights, self._head(read))
+        return np.einsum("k,...kab->...ab", self.weights, rank_one(self.beta, read))
 
     def fibre(self, observed, free, angles):
         """Candidates of the last two heads (or of the only one); see `Link` and the class."""
         transposed = self._transfer(free)
         inverse, log_det = inverse_of_two(transposed)
         others = np.einsum("nsab,nsrb->nsra", transposed, free[:, :, self.rows - self.heads :])
-        left = observed[:, None] - np.einsum("k,nskab->nsab", self.weights[: others.shape[2]], self._head(others))
+        left = observed[:, None] - np.einsum(
+            "k,nskab->nsab", self.weights[: others.shape[2]], rank_one(self.beta, others)
+        )
         if self.heads == 1:
             read, valid, log_change = score_root(left / self.weights[0], self.beta)
             last = apply(inverse, read)
@@ -110,7 +107,7 @@ class MultiHeadAttention(AttentionLayers):
             return np.stack([last, -last], axis=2)[:, :, :, None], np.repeat(log_weight[..., None], 2, axis=2)
         sampled = np.broadcast_to(angles, (*free.shape[:2], 2))
         read = apply(transposed, sampled)
-        attention, (first_weight, last_weight) = self._head(read), self.weights[-2:]
+        attention, (first_weight, last_weight) = rank_one(self.beta, read), self.weights[-2:]
         candidates, log_weights = self._pairs(
             left, inverse, log_det, sampled, read, attention, first_weight, last_weight
         )

@@ -29,7 +29,7 @@ class UntiedAttention(AttentionLayers):
     Rows k_1, q_1, ..., k_L, q_L: P = 2 L. B_l as in `deep`. For the last layer, with the fields that it reads,
     log(y_11 / y_12) / beta = q_1 (k_1 - k_2) and log(y_22 / y_21) / beta = q_2 (k_2 - k_1): given everything but q_L the output
     fixes q_L, with the weight 1 / ((k_1 - k_2)^2 |det B_{L-1}|) in the density of these two. Only key and query of a layer
-    together can change sign. The module text has three and more tokens.
+    together can change sign. For three and more tokens see the module.
     skip, beta, depth and tokens are those of `AttentionLayers`.
     """
 

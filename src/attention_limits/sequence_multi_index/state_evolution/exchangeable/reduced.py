@@ -62,7 +62,7 @@ def solve(channel: Channel, alpha, nodes, start, settings: Settings, prior: Prio
     alpha : float
         n / D >= 0.
     nodes : GaussianNodes
-        In `channel_averages.node_dimension(channel.link)` dimensions.
+        In `averages.node_dimension(channel.link)` dimensions.
     start : float
         Initial Q_hat = start / (1 - start) I, 0 < start < 1.
     settings : fixed_point.Settings

@@ -23,7 +23,7 @@ def sgd_dataset(spec, streams, simulate, threshold, observables, predict=lambda 
     spec, streams
         The arguments of `run` of the estimator.
     simulate : callable
-        (point, schedule, generators) -> one reduced_sgd.Run for each generator.
+        (point, schedule, generators) -> one fixed_students.Run for each generator.
     threshold : callable
         point -> threshold at which a run has escaped (see `Schedule`).
     observables : dict

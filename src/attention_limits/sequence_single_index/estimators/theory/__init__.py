@@ -1,3 +1,3 @@
-"""Doors to the computation: what needs no simulation: loss, exponents, phases. Each module has `run(spec, streams)`, which
+"""Doors to the computation of what needs no simulation: loss, exponents, phases. Each module has `run(spec, streams)`, which
 returns an xarray.Dataset.
 """
