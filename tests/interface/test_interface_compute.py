@@ -12,7 +12,7 @@ import yaml
 
 import attention_limits as al
 from attention_limits.__main__ import main
-from attention_limits.interface import workers
+from attention_limits.interface import compute, workers
 from attention_limits.pipeline.base.errors import CubeError, SpecError
 
 NAME = "attention_indexed.state_evolution"

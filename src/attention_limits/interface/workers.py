@@ -46,7 +46,7 @@ class Task:
         return at_scales(Path(self.source), document=self.document, scales=("laptop",))["laptop"]
 
     def compute(self, made: Experiment, estimator: Estimator, chunk: Chunk) -> None:
-        """Compute a chunk of `made`, the experiment of this task."""
+        """Compute a chunk of an `estimator` of `made`, the experiment of this task."""
         run_chunk(made, estimator, chunk, self.seed, Path(estimator.path(self.results, chunk)), self.results)
 
 
