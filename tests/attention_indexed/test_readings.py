@@ -51,6 +51,15 @@ def test_a_curve_that_jumps_is_not_interpolated():
     )
 
 
+def test_a_curve_beside_a_simulation_keeps_its_own_variables():
+    """Of two estimators in a cube, one alone computes whether its solution is unique."""
+    alpha = np.array([0.1, 1.0])
+    both = (("estimator", "alpha", "replica"), np.array([[[0.1], [0.01]], [[0.2], [0.02]]]))
+    own = (("alpha", "replica"), np.ones((2, 1)), {"estimator": "state_evolution"})
+    cube = xr.Dataset({"mmse": both, "unique": own}, {"alpha": alpha, "estimator": ["state_evolution", "matrix_amp"]})
+    assert curve_at(cube, 0.1, estimator="state_evolution") == (pytest.approx(0.1), 0.0)
+
+
 def test_mean_of_starts_lies_between_one_and_the_limit():
     """Two data sets; 32 starts leave 1/32 of the excess of one start over the limit."""
     cube = xr.Dataset(

@@ -6,6 +6,7 @@ from attention_limits.sequence_multi_index.readings import (
     branch_of_layer,
     equal_free_entropy,
     layer_threshold,
+    public_step,
     recovery,
     threshold_of_layer,
 )
@@ -82,6 +83,14 @@ def test_error_of_few_nodes_does_not_fall_with_the_replicas():
     """A shift of 0.05 by few nodes that all replicas share, with no scatter."""
     cube = staircase_cube([[[0, 1], [1, 0]]] * 16, [[0.2, 0.7]] * 16, np.zeros((16, 2)), shift=0.05)
     assert threshold_of_layer(cube, 1) == pytest.approx((0.7, 0.05))
+
+
+def test_a_step_of_the_public_map_keeps_outputs_that_its_quadratures_miss():
+    dims = ("alpha", "replica", "iteration", "layer", "layer_star")
+    steps = np.array([0.4, 0.6])[None, :, None, None, None]
+    coordinates = {"alpha": [1.5], "replica": [0, 1], "iteration": [1], "layer": [1], "layer_star": [1]}
+    cube = xr.Dataset({"overlap_trajectory": (dims, steps), "resolved": (dims[:2], [[0.6, 0.8]])}, coordinates)
+    assert public_step(cube, 1, 1.5) == (pytest.approx(0.5), pytest.approx(0.1))
 
 
 def test_recovery_is_the_middle_of_the_brackets():

@@ -6,7 +6,7 @@ from scipy.interpolate import BarycentricInterpolator
 
 from attention_limits.numerics.probability.statistics import mean_and_error, mean_with_floor
 from attention_limits.pipeline.base.registry import RESOLVED
-from attention_limits.pipeline.cubes.readings import at
+from attention_limits.pipeline.cubes.readings import at, mean_at
 
 # A layer is known on a branch if its overlap is above this; a direction that is followed has at least twice as much.
 SMALLEST_KNOWN = 5e-4
@@ -66,6 +66,14 @@ def descent_cosine(cube, layer, batch, **point):
     cosine = np.abs(at(cube.cosine_by_batch, layer=layer, batch=batch, **point))
     mean, error = mean_and_error(cosine.values)
     return float(mean), float(error)
+
+
+def public_step(cube, layer, alpha):
+    """Overlap of a layer after the first step of the public program's map, and its standard error over the replicas.
+
+    Outputs whose quadrature fails its own check are a part of this map, so no replica is left out.
+    """
+    return mean_at(cube.overlap_trajectory, layer=layer, layer_star=layer, iteration=1, alpha=alpha)
 
 
 def jump_and_error(cube):

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from attention_limits.pipeline.cubes.cube_bytes import is_flag, linked
-from attention_limits.pipeline.cubes.readings import judges, passed, value
+from attention_limits.pipeline.cubes.readings import at, judges, passed, value
 
 
 @pytest.fixture
@@ -48,6 +48,16 @@ def test_a_reading_holds_the_replicas_that_pass(cube):
     assert value(cube, "overlap", estimator="fit", alpha=1.0) == (6.5, pytest.approx(0.5))
     failed = cube.assign(converged=cube.converged * 0.0)
     assert np.isnan(value(failed, "overlap", estimator="theory", alpha=1.0)[0])
+
+
+def test_a_variable_of_one_estimator_takes_its_name(cube):
+    assert value(cube, "free_entropy", estimator="theory", alpha=0.5)[0] == 1.0
+    assert at(cube.free_entropy, estimator="theory", alpha=1.0).values.tolist() == [1.0, 1.0]
+    for point in ({"estimator": "fit"}, {"beta": 1.0}):
+        with pytest.raises(ValueError, match="free_entropy has no coordinate"):
+            at(cube.free_entropy, **point)
+    with pytest.raises(KeyError):
+        at(cube.free_entropy, alpha=0.7)
 
 
 def test_names_of_flags():

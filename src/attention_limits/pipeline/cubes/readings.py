@@ -99,9 +99,17 @@ def mean_at(array, **point):
 
 
 def at(array, **point):
-    """An array at coordinate values: names exactly, numbers up to the rounding of a grid. Raises KeyError if it has none."""
+    """An array at coordinate values: names exactly, numbers up to the rounding of a grid.
+
+    A variable that one estimator alone computes has no dimension `estimator`, and takes the name of this estimator too. Raises
+    KeyError if the array does not hold the point, and ValueError if it has no such coordinate at any point.
+    """
     exact = {key: wanted for key, wanted in point.items() if isinstance(wanted, str)}
     near = {key: wanted for key, wanted in point.items() if key not in exact}
+    if "estimator" in exact and exact["estimator"] == array.attrs.get("estimator"):
+        del exact["estimator"]
+    if unknown := (exact.keys() | near.keys()) - set(array.dims):
+        raise ValueError(f"{array.name} has no coordinate {', '.join(sorted(unknown))}")
     return array.sel(exact).sel(near, method="nearest", tolerance=1e-9) if near else array.sel(exact)
 
 
