@@ -171,6 +171,13 @@ class StateEvolution(Curve):
     grid: OutputGrid
 
 
+class PhaseComparison(Curve):
+    """State evolution computes all solutions, and their free entropies say which one is Bayes-optimal."""
+
+    model: LayerWithSpectrum
+    grid: OutputGrid
+
+
 class SmallWidthLimit(Curve):
     """State evolution computes the Bayes-optimal error against alpha / rho, down to the limit rho = 0."""
 
