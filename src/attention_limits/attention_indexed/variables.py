@@ -69,7 +69,7 @@ VARIABLES = (
         "whether the uninformed and the informed solution are one",
         "",
         "true or false; false also where the uncertain information leaves it open",
-        "alpha(D) = 1 / (D information(mmse(D))) takes the value alpha once; then the error is Bayes-optimal",
+        "alpha(D) = 1 / (D information(mmse(D))) takes the value alpha once; then the error of a posterior is Bayes-optimal",
     ),
     Variable(
         "recovery_threshold",
@@ -124,7 +124,7 @@ VARIABLES += (
         "mmse_by_branch", ("branch",), "error of each stable solution", "V_k",
         f"{_ERROR}; the first four, missing beyond", "V = mmse(D), 1/D = alpha information(V), alpha(D) falls with D",
     ),
-    Variable("noise_by_branch", ("branch",), "noise of the equivalent denoising of each solution", "D_k", "as noise", "1 / q_hat"),
+    Variable("noise_by_branch", ("branch",), "noise of the denoising of each solution", "D_k", "as noise", "1 / q_hat"),
     Variable(
         "free_entropy_by_branch", ("branch",), "free entropy of each stable solution", "F_k", "as the free entropy",
         "F(V_k) = c int_V^1 information(v) (alpha - alpha(v)) dv, c = 1/4, untied 1/2",
@@ -138,7 +138,7 @@ VARIABLES += (
         "mmse_bayes_error", (), "bound on the Bayes-optimal error", "",
         "as the error; within the error of the information-theoretic threshold it holds the jump", "as mmse_error",
     ),
-    Variable("solutions", (), "number of stable solutions", "", "count", "crossings alpha(D) = alpha at which alpha(D) falls with D"),
+    Variable("solutions", (), "number of stable solutions", "", "count", "alpha(D) = alpha where alpha(D) falls with D"),
     Variable(
         "free_entropy", (), "free entropy of the Bayes-optimal solution", "F",
         f"{_NATS}; beyond that of the estimate without data; infinite at exact recovery from continuous outputs without noise",
@@ -159,8 +159,8 @@ VARIABLES += (
     ),
     Variable(
         "phase", (), "phase of learning", "",
-        "0 impossible: nothing is learned; 1 hard: the Bayes-optimal solution is not that of message passing; 2 easy; missing where "
-        "it is not decided",
+        "0 impossible: nothing is learned; 1 hard: the Bayes-optimal solution is not that of message passing; 2 easy; missing "
+        "where it is not decided",
         "free entropies of all stable solutions",
     ),
     Variable(
@@ -170,8 +170,8 @@ VARIABLES += (
     ),
     Variable(
         "certificate", (), "what makes the fixed point unique at every alpha", "",
-        "2: V / D falls with D and V information(V) rises with V; 1: alpha(D), followed, falls with D; 0: it turns; missing where "
-        "the uncertain information leaves it open; the same at all alpha",
+        "2: V / D falls with D and V information(V) rises with V; 1: alpha(D), followed, falls with D; 0: it turns; missing "
+        "where the uncertain information leaves it open; the same at all alpha",
         "alpha(D) = (V / D) / (V information(V)) on 20 nodes per decade of D, for alpha from 1e-12 to 1000",
     ),
     Variable(

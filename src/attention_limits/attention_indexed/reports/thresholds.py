@@ -26,7 +26,7 @@ _UNIQUE = {
     FOLLOWED: "Bayes-optimal: one fixed point at every alpha, because alpha(D) falls with D",
 }
 _SEVERAL = "several fixed points at some alpha: the Bayes-optimal one has the largest free entropy"
-_UNKNOWN = "the information of the channel is too uncertain: there may be several fixed points, and which one is Bayes-optimal is unknown"
+_UNKNOWN = "the uncertain information of the channel leaves open whether there are several fixed points"
 
 
 def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dict], dict]:
