@@ -126,7 +126,8 @@ def output_information(channel: Channel, V, Q: float) -> tuple[np.ndarray, np.nd
 
     def cumulated(low, high):
         place, weight = _nodes(low, high)
-        v = np.exp(place)
+        # The last step may pass Q, and is not used.
+        v = np.minimum(np.exp(place), Q)
         values = constant(channel) * weight * v * channel.information(v, Q)
         return np.sum(values, axis=-1), np.sum(values * relative_doubt(channel, v, Q), axis=-1)
 

@@ -154,7 +154,7 @@ def _branches(channel, prior, table):
     if recovers:
         # The curve continues at D = 0.
         alpha, slack = np.append(alpha, exact_recovery(channel, prior)), np.append(slack, doubt)
-    turns = _turns(alpha, slack)
+    turns = turns_of(alpha, slack)
     found = [] if begins else [Branch(-1, -1, 0.0, float(alpha[0]))]
     for first, last in zip([0, *turns[1::2]], [*turns[::2], count - 1], strict=True):
         last = min(last, count - 1)
@@ -169,8 +169,8 @@ def _branches(channel, prior, table):
     return tuple(found)
 
 
-def _turns(alpha, slack):
-    """The numbers of the tops and depths of `alpha` (n,), in turn, that its relative errors `slack` (n,) cannot undo.
+def turns_of(alpha: np.ndarray, slack: np.ndarray) -> list[int]:
+    """The numbers of the tops and depths of `alpha` (n,), in turn, which its relative errors `slack` (n,) cannot undo.
 
     alpha rises before the first node and after the last one: the first turn is a top, the last one a depth.
     """
@@ -338,7 +338,7 @@ class Comparison:
         Of all branches.
     mmse, bound, noise : array
         V of the solution of largest free entropy with its bound, and its D. NaN where the information is not known from V = 0 to
-        V = 1.
+        V = 1, or V is below the table of a sampled channel.
     free_entropy, free_entropy_error : array
         F of this solution and its bound, in nats per d^2.
     mutual_information, mutual_information_error : array
@@ -392,16 +392,18 @@ def compare(found: Phases, alpha) -> Comparison:
     infinite = np.isposinf(outer) | np.isposinf(F)
     mutual, mutual_error = np.where(infinite, np.inf, mutual), np.where(infinite, np.nan, mutual_error)
     mutual, mutual_error = np.where(alpha == 0, 0.0, mutual), np.where(alpha == 0, 0.0, mutual_error)
-    missing = (alpha > 0) & (np.isnan(uncertainty) | (not known))
     phase = np.where(np.abs(V - np.take_along_axis(at.mmse, reached[None], axis=0)[0]) < SAME, EASY, HARD)
     phase = np.where(V == 1.0, IMPOSSIBLE, phase)
+    # Without samples all is known.
+    known, decided = known | (alpha == 0), decided | (alpha == 0)
+    shown = known & np.isfinite(uncertainty)
     return Comparison(
         at,
-        *(np.where(missing, np.nan, part) for part in (
-            V, bound, D, F, alpha * doubt, mutual, mutual_error)),
-        np.where(missing | ~(decided | (alpha == 0)), np.nan, phase),
-        decided & ~missing | (alpha == 0),
-    )  # fmt: skip
+        *(np.where(shown, part, np.nan) for part in (V, bound, D)),
+        *(np.where(known, part, np.nan) for part in (F, alpha * doubt, mutual, mutual_error)),
+        np.where(decided, phase, np.nan),
+        decided,
+    )
 
 
 def channel_uncertainty(found: Phases, V):
