@@ -7,8 +7,8 @@ Its derivative gives the information, F is alpha (i_out(1) - i_out(V)) - B, and 
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-# Points of the score, of omega, of D; steps of y in standard deviations of the noise.
-_SCORES, _FIELDS, _NOISES, _STEP = 2401, 61, 6000, 0.35
+# Points of the score, fewest of omega, of V, of D; steps of y in standard deviations of the noise, of omega in root V.
+_SCORES, _FIELDS, _PLACES, _NOISES, _STEP, _FIELD_STEP = 2401, 61, 70, 8000, 0.5, 0.8
 
 
 def output_information(output, spread, V, Q):
@@ -17,11 +17,12 @@ def output_information(output, spread, V, Q):
     clean = output(h)
     y = np.arange(clean.min() - 7.0 * np.sqrt(spread), clean.max() + 7.0 * np.sqrt(spread), _STEP * np.sqrt(spread))
     kernel = np.exp(-0.5 * (y[:, None] - clean) ** 2 / spread) / np.sqrt(2.0 * np.pi * spread)
-    x = np.linspace(-6.5, 6.5, _FIELDS)
-    weights = np.exp(-0.5 * x**2) / np.exp(-0.5 * x**2).sum()
     found = []
     for variance in V:
-        omega = np.sqrt(max(Q - variance, 0.0)) * x
+        width = np.sqrt(max(Q - variance, 0.0))
+        x = np.linspace(-6.5, 6.5, max(_FIELDS, int(13.0 * width / (_FIELD_STEP * np.sqrt(variance)))))
+        weights = np.exp(-0.5 * x**2) / np.exp(-0.5 * x**2).sum()
+        omega = width * x
         prior = np.exp(-0.5 * (h[:, None] - omega) ** 2 / variance)
         density = kernel @ (prior / prior.sum(axis=0))
         entropy = -np.sum(density * np.log(np.maximum(density, 1e-300)), axis=0) * (y[1] - y[0])
@@ -34,11 +35,11 @@ class Phases:
 
     def __init__(self, output, spread, mmse, Q):
         # The last V is that without data.
-        places = np.linspace(np.log(1e-4), np.log(3e3), 90)
+        places = np.linspace(np.log(3e-4), np.log(3e3), _PLACES)
         V = np.append(1.0 / (1.0 + np.exp(-places)), 1.0)
         information = output_information(output, spread, V, Q)
         self.information = CubicSpline(V, information)
-        D = np.geomspace(1e5, 1e-3, _NOISES)
+        D = np.geomspace(1e5, 1e-5, _NOISES)
         self.V = mmse(D)
         steps = 0.25 * 0.5 * (1.0 / D[1:] + 1.0 / D[:-1]) * -np.diff(self.V)
         self.B = np.append(0.0, np.cumsum(steps))

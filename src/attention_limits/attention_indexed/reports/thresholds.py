@@ -1,5 +1,6 @@
 """The thresholds of one layer of attention-indexed models."""
 
+import itertools
 import math
 from pathlib import Path
 
@@ -11,11 +12,16 @@ from attention_limits.attention_indexed.state_evolution.curve import (
     exact_recovery,
     law_of_small_errors,
     samples_of_error,
-    several_solutions,
     tail,
     weak_recovery,
 )
-from attention_limits.attention_indexed.state_evolution.phases import hard_ranges, information_known, phases
+from attention_limits.attention_indexed.state_evolution.phases import (
+    SAME,
+    channel_doubt,
+    hard_ranges,
+    information_known,
+    phases,
+)
 from attention_limits.attention_indexed.state_evolution.uniqueness import FACTORS, FOLLOWED, uniqueness
 from attention_limits.pipeline.base.errors import SpecError
 
@@ -77,18 +83,26 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
         found.append(("half of the error", half, at_half, _WIDE))
         recovery = exact_recovery(channel, prior), law_of_small_errors(channel, prior.Q)[1]
         found.append(("exact recovery", *recovery, _WIDE))
-        begin, end = several_solutions(channel, prior)
-        if math.isfinite(end):
-            found.append(("begin of the informed branch", begin, max(at_half, recovery[1]), _WIDE))
         if bayes:
             own = phases(channel, prior)
-            found += _hard(own, "", _WIDE)
+            found += [*_informed(own), *_hard(own, "", _WIDE)]
             by = uniqueness(own).by
             notes = {"warning": _UNKNOWN} if math.isnan(by) else {"method": _UNIQUE.get(by, _SEVERAL)}
         if channel.ties is not None:
             law = tail(channel, prior, [1.0])[0]
             found.append(("error times (n / d^2)^2, large n / d^2", law, 0.0, "error (n / d^2)^2"))
     return [_row(*part) for part in found], notes
+
+
+def _informed(found):
+    """The row of the begin of the informed branch, where there are several solutions."""
+    table, rows = found.potential.curve, []
+    for before, branch in itertools.pairwise(found.branches):
+        if branch.begin < (1.0 - SAME) * before.end:
+            exact = branch.first == len(table.mmse)
+            V = 0.0 if exact else table.mmse[branch.first]
+            rows.append(("begin of the informed branch", branch.begin, float(channel_doubt(found, V)), _WIDE))
+    return [min(rows, key=lambda row: row[1])] if rows and information_known(found) else []
 
 
 def _hard(found, where, normalisation):
