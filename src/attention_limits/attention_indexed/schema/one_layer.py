@@ -160,7 +160,7 @@ class Simulation(OfChannel):
 
 
 class StateEvolution(Curve):
-    """State evolution computes the Bayes-optimal error against the number of samples."""
+    """State evolution computes the error against the number of samples; it is Bayes-optimal where it is unique."""
 
     class Model(LayerWithSpectrum):
         """One layer of attention, its output, and the law of S."""
@@ -179,7 +179,7 @@ class PhaseComparison(Curve):
 
 
 class SmallWidthLimit(Curve):
-    """State evolution computes the Bayes-optimal error against alpha / rho, down to the limit rho = 0."""
+    """State evolution computes the error against alpha / rho, down to rho = 0; it is Bayes-optimal where it is unique."""
 
     class Model(LayerWithOutput):
         """One layer of attention and its output, also at rho = 0."""

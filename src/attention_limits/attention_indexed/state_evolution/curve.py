@@ -1,4 +1,4 @@
-"""State evolution of extensive-width attention: the Bayes-optimal error against alpha = n / d^2, and its limits.
+"""State evolution of extensive-width attention: the errors of its fixed points against alpha = n / d^2, and their limits.
 
 With Q = E tr S^2 / d the fixed point is V = mmse(D), 1/D = alpha information(V, Q) (Boncoraglio, Troiani, Erba, Zdeborova 2025,
 arXiv:2506.01582). Nothing is iterated: at each D the first equation gives V and the second alpha; a root finder inverts alpha(D).
@@ -65,7 +65,7 @@ class Solutions:
     informed, informed_noise : array
         V and D of the informed fixed point, of the smallest D.
     unique : array of bool
-        Whether both are one. Then it is the Bayes-optimal error.
+        Whether both are one. Then it is the Bayes-optimal error, if the channel is a posterior; `phases` compares several.
     """
 
     alpha: np.ndarray
