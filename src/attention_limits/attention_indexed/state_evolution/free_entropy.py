@@ -64,7 +64,7 @@ def constant(channel: Channel) -> float:
 
 
 def potential(channel: Channel, prior: Prior, curve: Curve) -> Potential:
-    """The potential on the nodes of a `curve` of `curve.followed`."""
+    """The potential of a `channel` and a `prior` on the nodes of their `curve`, of `curve.followed`."""
     V, D = np.append(1.0, curve.mmse), np.append(np.inf, curve.noise)
     steps = changes(channel, prior, V[:-1], D[:-1], V[1:], D[1:])
     return Potential(curve, *(np.cumsum(step) for step in steps))
@@ -73,7 +73,8 @@ def potential(channel: Channel, prior: Prior, curve: Curve) -> Potential:
 def changes(channel: Channel, prior: Prior, V, D, V_end, D_end) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Changes of A, B and the doubt from the points (`V`, `D`) of a curve to (`V_end`, `D_end`), of smaller D; arrays (n,).
 
-    Points are near each other: a few Gauss-Legendre nodes lie between them. D = infinity is allowed if the end has a large D.
+    `channel` and `prior` are those of the curve. Points are near each other: a few Gauss-Legendre nodes lie between them.
+    D = infinity is allowed if the end has a large D.
     """
     c = constant(channel)
     place, weight = _nodes(np.log(V_end), np.log(V))
@@ -99,9 +100,10 @@ def _nodes(low, high):
 
 
 def relative_doubt(channel: Channel, V, Q: float) -> np.ndarray:
-    """Bound (...) on the relative error of the information at V (...) > 0, also below the table of a sampled channel.
+    """Bound (...) on the relative error of the information of a `channel` at `V` (...) > 0 and prior variance `Q`.
 
-    There it is that of the law K / V, or one for a weaker law, whose part of A is small. NaN where the information is not known.
+    Below the table of a sampled channel it is that of the law K / V, or one for a weaker law, whose part of A is small. NaN where
+    the information is not known.
     """
     known = np.broadcast_to(channel.uncertainty(V, Q), np.shape(V))
     if channel.closed_form:
@@ -112,7 +114,8 @@ def relative_doubt(channel: Channel, V, Q: float) -> np.ndarray:
 
 
 def output_information(channel: Channel, V, Q: float) -> tuple[np.ndarray, np.ndarray]:
-    """I(h; y | omega) (n,) at posterior variances V (n,), in nats per sample, and a bound on its error.
+    """I(h; y | omega) (n,) of a `channel` at posterior variances `V` (n,) and prior variance `Q`, in nats per sample, and a bound
+    on its error.
 
     i_out(V) = c int_0^V information dv; infinite where an output gives equations, NaN where the law of the information at small V
     is not known. It is the derivative of the mutual information by alpha at the V of the Bayes-optimal solution.

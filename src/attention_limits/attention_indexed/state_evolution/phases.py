@@ -195,7 +195,7 @@ def turns_of(alpha: np.ndarray, slack: np.ndarray) -> list[int]:
 
 
 def states(found: Phases, alpha) -> States:
-    """The solutions at `alpha` (n,) > 0 on all branches."""
+    """The solutions at `alpha` (n,) >= 0 on all branches of the phases `found`."""
     alpha = np.asarray(alpha, dtype=float)
     parts = [_state(found, branch, alpha) for branch in found.branches]
     return States(*(np.array(values) for values in zip(*parts, strict=True)))
@@ -248,7 +248,7 @@ def _ends(found):
 
 
 def channel_doubt(found: Phases, V):
-    """Bound (...) on the relative error of the information at V (...), by `free_entropy.relative_doubt`."""
+    """Bound (...) on the relative error of the information of `found` at `V` (...), by `free_entropy.relative_doubt`."""
     return relative_doubt(found.channel, V, found.prior.Q)
 
 
@@ -281,9 +281,11 @@ def _crossing(found, first, second):
         return float(other_state[2][0] - one_state[2][0])
 
     low_end, high_end = excess(np.log(low)), excess(np.log(high))
-    if low_end >= 0.0 or high_end <= 0.0:
-        # The second one is never the other one, or always is.
-        return low if low_end >= 0.0 else None
+    if low_end >= 0.0:
+        return low
+    if high_end <= 0.0:
+        # Rounding hides the crossing of two neighbours, which is near the end of the first one.
+        return high if second == first + 1 else None
     return float(np.exp(brentq(excess, np.log(low), np.log(high), xtol=1e-13, rtol=1e-13)))
 
 
@@ -313,15 +315,18 @@ class Hard:
 
 
 def hard_ranges(found: Phases) -> list[Hard]:
-    """All hard ranges in order of alpha; `end` has the alpha infinity where message passing never leaves its branch."""
+    """All hard ranges of the phases `found` in order of alpha.
+
+    The alpha of `end` is infinite where message passing never leaves its branch.
+    """
     jumps = sorted({jump.alpha for jump in (*found.bayes, *found.algorithmic)})
     ranges, begin = [], None
     for alpha in jumps:
         best, reached = (int(_numbers(part, alpha)) for part in (found.bayes, found.algorithmic))
         if best != reached and begin is None:
-            begin = next(jump for jump in found.bayes if jump.alpha == alpha)
+            begin = next(jump for jump in (*found.bayes, *found.algorithmic) if jump.alpha == alpha)
         if best == reached and begin is not None:
-            ranges.append(Hard(begin, next(jump for jump in found.algorithmic if jump.alpha == alpha)))
+            ranges.append(Hard(begin, next(jump for jump in (*found.algorithmic, *found.bayes) if jump.alpha == alpha)))
             begin = None
     if begin is not None:
         ranges.append(Hard(begin, Jump(np.inf, 0.0, int(_numbers(found.algorithmic, np.inf)), begin.after)))
@@ -362,12 +367,12 @@ class Comparison:
 
 
 def information_known(found: Phases) -> bool:
-    """Whether the information of the channel is known at every V: another solution may be where it is not."""
+    """Whether the information of the channel of `found` is known at every V: another solution may be where it is not."""
     return found.channel.closed_form or bool(found.channel.resolved(0.0, 1.0, found.prior.Q))
 
 
 def compare(found: Phases, alpha) -> Comparison:
-    """The solutions at `alpha` (n,), from zero to the largest one of `curve.ALPHAS`."""
+    """The solutions of the phases `found` at `alpha` (n,), from zero to the largest one of `curve.ALPHAS`."""
     alpha, Q = np.asarray(alpha, dtype=float), found.prior.Q
     at, known = states(found, alpha), information_known(found)
     best, reached = (_numbers(part, alpha) for part in (found.bayes, found.algorithmic))
@@ -407,7 +412,7 @@ def compare(found: Phases, alpha) -> Comparison:
 
 
 def channel_uncertainty(found: Phases, V):
-    """Relative error of the information at V (n,) as `protocol.Channel.uncertainty`."""
+    """Relative error of the information of `found` at `V` (n,), as `protocol.Channel.uncertainty`."""
     return np.broadcast_to(found.channel.uncertainty(V, found.prior.Q), np.shape(V))
 
 

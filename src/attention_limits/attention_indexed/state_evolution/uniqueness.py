@@ -46,7 +46,7 @@ class Uniqueness:
 
 
 def uniqueness(found: Phases) -> Uniqueness:
-    """The certificate of a channel and a prior from their `phases.phases`."""
+    """The certificate of a channel and a prior from `found`, their `phases.phases`."""
     table = found.potential.curve
     # In order of falling D: V / D must rise, V information must fall, alpha must rise.
     share = table.mmse * found.channel.information(table.mmse, found.prior.Q)
