@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from attention_limits.attention_indexed.channels.output import OutputChannel
 from attention_limits.pipeline.base.user_files import execute
@@ -40,46 +39,40 @@ class NoisyFirstScore(OutputChannel):
         return -((observed[:, None] - h[..., 0, 0]) ** 2) / (2.0 * self.claimed)
 
 
-@dataclass(frozen=True)
-class Size(OutputChannel):
-    """y = |h_12 + shift| + sqrt(spread) Z with its exact posterior: the curve turns, because the sign is hidden at first."""
+# The channels of the experiments phases_size, phases_shifted_size and sizes_next_token.
+_CHANNELS = Path(__file__).parents[2] / "config/attention_indexed/channels"
+Size = execute(_CHANNELS / "size.py").Size
+NextToken = execute(_CHANNELS / "next_token.py").NextToken
 
+
+@dataclass(frozen=True)
+class ShapeOfScore(OutputChannel):
+    """y = f(h_12 + shift) + sqrt(spread) Z by its likelihood; f is the size, the square or the sign."""
+
+    shape: str = "size"
     shift: float = 0.0
-    spread: float = 0.0
+    spread: float = 0.1
 
     def output(self, h):
-        return np.abs(h[..., 0, 1] + self.shift)
+        score = h[..., 0, 1] + self.shift
+        return {"size": np.abs, "square": np.square, "sign": np.sign}[self.shape](score)
 
     def draw(self, h, generator):
         return self.output(h) + np.sqrt(self.spread) * generator.standard_normal(len(h))
 
-    def posterior(self, observed, omega, V):
-        centre, mean = omega[:, 0, 1] + self.shift, omega.copy()
-        if self.spread == 0:
-            found = observed * np.tanh(observed * centre / V)
-        else:
-            # Each sign: a normal size, given y, restricted to be positive.
-            total, signs = V + self.spread, np.array([1.0, -1.0])[:, None]
-            middle = (signs * centre * self.spread + observed * V) / total
-            width = np.sqrt(V * self.spread / total)
-            below = log_ndtr(middle / width)
-            size = middle + width * np.exp(-0.5 * (middle / width) ** 2 - below) / np.sqrt(2.0 * np.pi)
-            weights = below - 0.5 * (observed - signs * centre) ** 2 / total
-            weights = np.exp(weights - weights.max(axis=0))
-            found = np.sum(signs * size * weights, axis=0) / weights.sum(axis=0)
-        mean[:, 0, 1] = mean[:, 1, 0] = found - self.shift
-        return mean
+    def log_likelihood(self, observed, h):
+        return -((observed[:, None] - self.output(h)) ** 2) / (2.0 * self.spread)
 
 
 @dataclass(frozen=True)
-class SampledSize(Size):
-    """The same output without the method `posterior`: it needs output noise, and is sampled."""
+class NoiselessShape(OutputChannel):
+    """The output of `ShapeOfScore` alone: it needs output noise."""
 
-    posterior = None
+    shape: str = "size"
+    shift: float = 0.0
 
-
-# The channel of the experiment sizes_next_token.
-NextToken = execute(Path(__file__).parents[2] / "config/attention_indexed/channels/next_token.py").NextToken
+    def output(self, h):
+        return ShapeOfScore(self.tokens, self.shape, self.shift).output(h)
 
 
 @dataclass(frozen=True)

@@ -105,11 +105,14 @@ def test_the_command(capsys):
     assert main(["thresholds", "--channel", "softmax", "--tokens", "2", "--ratio", "0.5"]) == 0
     printed = capsys.readouterr().out
     assert printed == (
-        "softmax: tokens 2, ratio 0.5\nweak recovery at rho = 0: n / (d r) = 0.25\n"
+        "softmax: tokens 2, ratio 0.5\n"
+        "Bayes-optimal: one fixed point at every alpha, because V / D falls with D and V information(V) rises with V\n"
+        "weak recovery at rho = 0: n / (d r) = 0.25\n"
         "half of the error: n / d^2 = 0.0832442\nexact recovery: n / d^2 = 0.1875\n"
     )
     assert main(["thresholds", "--family", "attention_indexed", "--channel", "softmax", "--tokens", "2"]) == 0
-    assert capsys.readouterr().out == "\n".join(printed.splitlines()[:2]).replace(", ratio 0.5", "") + "\n"
+    first, _, weak = printed.splitlines()[:3]
+    assert capsys.readouterr().out == f"{first.replace(', ratio 0.5', '')}\n{weak}\n"
     assert main(["thresholds", "--family", "attention_indexed", "--tokens", "2"]) == 2
     assert capsys.readouterr().err.startswith("attention-limits: model.channel: missing; allowed: ")
     assert main(["thresholds", "--family", "potts_mlm"]) == 2

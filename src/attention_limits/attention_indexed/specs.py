@@ -11,6 +11,7 @@ PREFIX = "aim"
 DATA: dict[str, type[DataSpecification]] = {}
 ESTIMATORS: dict[str, type[Specification]] = {
     "state_evolution": one_layer.StateEvolution,
+    "phase_comparison": one_layer.PhaseComparison,
     "small_width_limit": one_layer.SmallWidthLimit,
     "matrix_amp": one_layer.MatrixAmp,
     "matrix_amp_sizes": one_layer.MatrixAmpSizes,

@@ -69,7 +69,7 @@ VARIABLES = (
         "whether the uninformed and the informed solution are one",
         "",
         "true or false; false also where the uncertain information leaves it open",
-        "alpha(D) = 1 / (D information(mmse(D))) takes the value alpha once; then the error is Bayes-optimal",
+        "alpha(D) = 1 / (D information(mmse(D))) takes the value alpha once; then the error of a posterior is Bayes-optimal",
     ),
     Variable(
         "recovery_threshold",
@@ -112,6 +112,88 @@ VARIABLES = (
         "1 / information(1, 1)",
     ),
 )
+
+# Phases of one layer (phase_comparison).
+COORDINATES += (
+    Coordinate("branch", "stable solution", "k", "number of the stable solution, from 1, in order of falling error"),
+)
+_NATS = "nats per d^2; S has d^2 / 2 free entries, where attention is untied d^2"
+_NO_RANGE = "missing without a range of hard learning"
+VARIABLES += (
+    Variable(
+        "mmse_by_branch", ("branch",), "error of each stable solution", "V_k",
+        f"{_ERROR}; the first four, missing beyond", "V = mmse(D), 1/D = alpha information(V), alpha(D) falls with D",
+    ),
+    Variable("noise_by_branch", ("branch",), "noise of the denoising of each solution", "D_k", "as noise", "1 / q_hat"),
+    Variable(
+        "free_entropy_by_branch", ("branch",), "free entropy of each stable solution", "F_k", "as the free entropy",
+        "F(V_k) = c int_V^1 information(v) (alpha - alpha(v)) dv, c = 1/4, untied 1/2",
+    ),
+    Variable(
+        "free_entropy_by_branch_error", ("branch",), "bound on the error of the free entropy of each solution", "",
+        "as the free entropy", "alpha c int_V^1 u information dv, u the relative uncertainty of the information",
+    ),
+    Variable("mmse_bayes", (), "Bayes-optimal error", "mmse", _ERROR, "V of the solution of largest free entropy"),
+    Variable(
+        "mmse_bayes_error", (), "bound on the Bayes-optimal error", "",
+        "as the error; within the error of the information-theoretic threshold it holds the jump", "as mmse_error",
+    ),
+    Variable("solutions", (), "number of stable solutions", "", "count", "alpha(D) = alpha where alpha(D) falls with D"),
+    Variable(
+        "free_entropy", (), "free entropy of the Bayes-optimal solution", "F",
+        f"{_NATS}; beyond that of the estimate without data; infinite at exact recovery from continuous outputs without noise",
+        "E log P(data) / d^2 - alpha E log P(one sample) = max_k F_k",
+    ),
+    Variable(
+        "free_entropy_error", (), "bound on the error of the free entropy", "", "as the free entropy; 0 for exact information",
+        "as free_entropy_by_branch_error",
+    ),
+    Variable(
+        "mutual_information", (), "mutual information of S and the data", "I(S; data)/d²",
+        f"{_NATS}; infinite for continuous outputs without noise",
+        "alpha i_out(V) + i_prior(1 / D) - c V / D; i_out' = c information, i_prior' = c mmse; derivative by alpha: i_out(V)",
+    ),
+    Variable(
+        "mutual_information_error", (), "bound on the error of the mutual information", "",
+        "as the mutual information; missing where it is infinite", "alpha c int_0^V u information dv",
+    ),
+    Variable(
+        "phase", (), "phase of learning", "",
+        "0 impossible: nothing is learned; 1 hard: the Bayes-optimal solution is not that of message passing; 2 easy; missing "
+        "where it is not decided",
+        "free entropies of all stable solutions",
+    ),
+    Variable(
+        "decided", (), "whether it is known which solution is Bayes-optimal", "",
+        "true or false; false within the error of the information-theoretic threshold, or where the information is not known",
+        "free entropies and their bounds",
+    ),
+    Variable(
+        "certificate", (), "what makes the fixed point unique at every alpha", "",
+        "2: V / D falls with D and V information(V) rises with V; 1: alpha(D), followed, falls with D; 0: it turns; missing "
+        "where the uncertain information leaves it open; the same at all alpha",
+        "alpha(D) = (V / D) / (V information(V)) on 20 nodes per decade of D, for alpha from 1e-12 to 1000",
+    ),
+    Variable(
+        "information_theoretic_threshold", (), "samples at which the Bayes-optimal error jumps", "α_IT",
+        f"n / d^2, the same at all alpha; begin of the first range of hard learning; {_NO_RANGE}",
+        "equal free entropies: int information(V) (alpha_IT - alpha(V)) dV = 0 between both solutions",
+    ),
+    Variable(
+        "algorithmic_threshold", (), "samples at which message passing reaches the Bayes-optimal error", "α_alg",
+        f"n / d^2, the same at all alpha; end of the last range of hard learning; {_NO_RANGE}",
+        "largest alpha(D) of the uninformed branch",
+    ),
+    *(
+        Variable(
+            f"{name}_threshold_error", (), f"bound on the error of the {title} threshold", "", "as the threshold",
+            "mean relative uncertainty of the information between both solutions" if short else "uncertainty of the information",
+        )
+        for name, title, short in (
+            ("information_theoretic", "information-theoretic", True), ("algorithmic", "algorithmic", False),
+        )
+    ),
+)  # fmt: skip
 
 # Generalisation errors (state_evolution, small_width_limit, matrix_amp).
 _OUTPUT = "summed over the T^2 entries of the output"

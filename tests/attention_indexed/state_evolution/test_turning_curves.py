@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from aim_tools import computed, estimator, load
-from channels_of_files import SampledSize, Size
+from channels_of_files import ShapeOfScore, Size
 
-from attention_limits.attention_indexed.channels.output import GaussianNoise
 from attention_limits.attention_indexed.channels.sampled import SampledChannel
 from attention_limits.attention_indexed.priors.invariant import Invariant
 from attention_limits.attention_indexed.priors.spectra import of_values
@@ -155,14 +154,16 @@ def test_small_width_hides_a_sign_for_ever():
 
 
 def test_thresholds_of_a_curve_that_turns():
-    """Half of the error is passed in the jump at the end of the uninformed branch, not where the unstable branch crosses it."""
+    """Half of the error is passed in the jump at the algorithmic threshold, not where the unstable branch crosses it."""
     model = {"channel": f"{FILE.name}:Size", "tokens": 2, "ratio": RATIO, "parameters": {"shift": 0.3, "spread": 0.01}}
     rows = thresholds(model, project=FILE.parent)
-    assert rows.loc["half of the error"].value == rows.loc["end of the uninformed branch"].value
-    assert rows.loc["end of the uninformed branch"].value == pytest.approx(0.07837, rel=0.02)
+    end = rows.loc["algorithmic threshold"]
+    assert rows.loc["half of the error"].value == pytest.approx(end.value, rel=1e-9)
+    assert end.value == pytest.approx(0.07837, abs=2.0 * end.error)
+    assert end.error < 0.01 * end.value
     assert rows.loc["begin of the informed branch"].value < 0.07
     plain = {"channel": "softmax", "tokens": 2, "ratio": RATIO}
-    assert "end of the uninformed branch" not in thresholds(plain, project=FILE.parent).index
+    assert "algorithmic threshold" not in thresholds(plain, project=FILE.parent).index
 
 
 def of_file(tmp_path, name, alpha, noise=0.0, **parameters):
@@ -185,7 +186,7 @@ def test_the_estimator_stores_both_solutions(tmp_path):
 
 def test_a_branch_that_the_nodes_do_not_resolve_is_missing():
     """Sampled posteriors with two narrow modes: few nodes carry them at large V, which the iteration must pass."""
-    channel = SampledChannel(GaussianNoise(SampledSize(2, 0.3), 0.01))
+    channel = SampledChannel(ShapeOfScore(2, "size", 0.3, 0.01))
     found = with_bounds(channel, [0.0, 0.04, 0.075, 0.2])
     assert np.all(np.isnan(found.mmse[1:]))
     assert not np.any(found.unique[1:])

@@ -12,7 +12,7 @@ In reading order:
 - linear: the scores, with noise, and their softmax
 - hardmax/: the position of the largest entry of each row
 - untied: scores without symmetry
-- output, sampled, files: any output or likelihood of a user, its posterior sampled
+- output, one_score, sampled, files: any output or likelihood of a user, its posterior sampled; one noisy score by quadrature
 - names, loading: channels by name, each loaded when it is used
 
 May import it: state evolution, AMP, two_layers, erm, schema, estimators, reports.

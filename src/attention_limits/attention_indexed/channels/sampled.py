@@ -5,7 +5,8 @@ of opposite sign, give two estimates of its mean m, and G = m / (2 sqrt(V)). The
 that the noise of the nodes does not bias. The nodes have the exact covariance of the prior: the mean of an output with little
 information, which is linear in its likelihood, is then exact. Where few nodes carry an output, a normal proposal is fitted to the
 weights and the output sampled again. Each group of outputs has its own nodes, so the scatter of the groups is the error of both
-averages, over outputs and over nodes.
+averages, over outputs and over nodes. The information of an output of one score with Gaussian noise needs no samples:
+`one_score`.
 
 The information at a given Q is a table of J = V information over u = V / Q. J is smooth in log(u / (1 - u)) at both ends: at
 small V it is a power of u, and at V near Q, where omega is small, it is J(1) + J' (1 - u). An output that hides the sign of the
@@ -20,6 +21,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.special import expit
 
+from attention_limits.attention_indexed.channels.one_score import share_explained
 from attention_limits.attention_indexed.channels.output import POSTERIOR, GaussianNoise, described_by
 from attention_limits.attention_indexed.channels.protocol import Gradient
 from attention_limits.attention_indexed.model.score_law import SYMMETRIC
@@ -238,6 +240,10 @@ class SampledChannel:
         """The `Table` at prior variance Q."""
         if Q in self._tables:
             return self._tables[Q]
+        noisy, known = isinstance(self.model, GaussianNoise), share_explained(self.model, Q * _TABLE, Q)
+        if known is not None:
+            self._tables[Q] = _tabulated(*known, noisy)
+            return self._tables[Q]
         groups, resolved, products, drawn = (np.empty((len(_TABLE), _GROUPS)) for _ in range(4))
         # An exact posterior costs no nodes.
         count = _OUTPUTS * (64 if self._exact else 1)
@@ -260,23 +266,27 @@ class SampledChannel:
                 few = effective < 1.5 * PAIRS
                 products[place, group] = np.sum((first * second)[few]) / count
                 drawn[place, group] = np.sum(((first + second) * t)[few]) / (2 * count)
-        self._tables[Q] = _tabulated(
-            groups, _bias(products, drawn), resolved.mean(axis=1), isinstance(self.model, GaussianNoise)
-        )
+        self._tables[Q] = _tabulated(*_mean(groups, _bias(products, drawn), resolved.mean(axis=1)), noisy)
         return self._tables[Q]
 
 
-def _tabulated(groups, bias, resolved, noisy):
-    """The `Table` of J in `groups` (nodes, groups), with its `bias` (nodes,) and the share of resolved outputs (nodes,).
-
-    `noisy`: the output has Gaussian noise, so the law at small V is weaker than K / V.
-    """
+def _mean(groups, bias, resolved):
+    """J (nodes,), the mean of `groups` (nodes, groups), and the bound on its relative error, with its `bias` (nodes,); NaN where
+    the share of resolved outputs `resolved` (nodes,) is too small."""
     mean = groups.mean(axis=1)
     # Outputs without information at V = Q have J = 0 in every group.
     nothing = np.all(groups == 0, axis=1)
     with np.errstate(all="ignore"):
         relative = np.where(nothing, 0.0, (_two_errors(groups) + bias) / mean)
-    good = ((mean > 0) | nothing) & (relative < 0.5) & (resolved >= 0.99)
+    return mean, np.where(resolved >= 0.99, relative, np.nan)
+
+
+def _tabulated(mean, relative, noisy):
+    """The `Table` of J = `mean` (nodes,) with bounds `relative` (nodes,) on its relative errors.
+
+    `noisy`: the output has Gaussian noise, so the law at small V is weaker than K / V.
+    """
+    good = ((mean > 0) | (relative == 0)) & (relative < 0.5)
     known = mean[1:] > 0
     if np.sum(known) < 3:
         # No node is resolved, so nothing is shown: any finite curve serves.

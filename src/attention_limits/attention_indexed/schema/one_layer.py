@@ -160,7 +160,7 @@ class Simulation(OfChannel):
 
 
 class StateEvolution(Curve):
-    """State evolution computes the Bayes-optimal error against the number of samples."""
+    """State evolution computes the error against the number of samples; it is Bayes-optimal where it is unique."""
 
     class Model(LayerWithSpectrum):
         """One layer of attention, its output, and the law of S."""
@@ -171,8 +171,15 @@ class StateEvolution(Curve):
     grid: OutputGrid
 
 
+class PhaseComparison(Curve):
+    """State evolution computes all solutions, and their free entropies say which one is Bayes-optimal."""
+
+    model: LayerWithSpectrum
+    grid: OutputGrid
+
+
 class SmallWidthLimit(Curve):
-    """State evolution computes the Bayes-optimal error against alpha / rho, down to the limit rho = 0."""
+    """State evolution computes the error against alpha / rho, down to rho = 0; it is Bayes-optimal where it is unique."""
 
     class Model(LayerWithOutput):
         """One layer of attention and its output, also at rho = 0."""

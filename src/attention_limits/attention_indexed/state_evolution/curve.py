@@ -1,4 +1,4 @@
-"""State evolution of extensive-width attention: the Bayes-optimal error against alpha = n / d^2, and its limits.
+"""State evolution of extensive-width attention: the errors of its fixed points against alpha = n / d^2, and their limits.
 
 With Q = E tr S^2 / d the fixed point is V = mmse(D), 1/D = alpha information(V, Q) (Boncoraglio, Troiani, Erba, Zdeborova 2025,
 arXiv:2506.01582). Nothing is iterated: at each D the first equation gives V and the second alpha; a root finder inverts alpha(D).
@@ -37,7 +37,7 @@ _PER_DECADE, _ROUNDING = 20, 1e-9
 # Two solutions that differ by less are one: the accuracy of mmse(D).
 _SAME = 1e-6
 # All alpha > 0 of the specifications, in steps that a turning curve is followed with.
-_ALPHAS = (1e-12, 1e3)
+ALPHAS = (1e-12, 1e3)
 # Noises D between which the error passes any number that is not near zero or one, at every width of the specification.
 _SEARCHED = (1e-3, 1e10)
 
@@ -65,7 +65,7 @@ class Solutions:
     informed, informed_noise : array
         V and D of the informed fixed point, of the smallest D.
     unique : array of bool
-        Whether both are one. Then it is the Bayes-optimal error.
+        Whether both are one. Then it is the Bayes-optimal error, if the channel is a posterior; `phases` compares several.
     """
 
     alpha: np.ndarray
@@ -185,16 +185,22 @@ def _between(channel, prior, table, alpha, places):
     V, D = np.select(names, [1.0, 0.0], np.nan), np.select(names, [np.inf, 0.0], np.nan)
     inside = places > 0
     if np.any(inside):
-        wanted, index = np.log(alpha[inside]), places[inside]
-        found = root_between(
+        D[inside] = noise_between(channel, prior, table, alpha[inside], places[inside])
+        V[inside] = prior.mmse(D[inside])
+    return V, D
+
+
+def noise_between(channel: Channel, prior: Prior, table: Curve, alpha: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """D (n,) with alpha(D) = `alpha` (n,) between the nodes `index` - 1 and `index` (n,) of the `table`, which have it between
+    their values."""
+    return np.exp(
+        root_between(
             lambda log_noise, wanted: np.log(curve(channel, prior, np.exp(log_noise)).alpha) - wanted,
             np.log(table.noise[index - 1]),
             np.log(table.noise[index]),
-            wanted,
+            np.log(alpha),
         )
-        D[inside] = np.exp(found)
-        V[inside] = prior.mmse(D[inside])
-    return V, D
+    )
 
 
 def several_solutions(channel: Channel, prior: Prior | float) -> tuple[float, float]:
@@ -203,7 +209,7 @@ def several_solutions(channel: Channel, prior: Prior | float) -> tuple[float, fl
     The informed branch begins at the first one. The uninformed one ends at the second one: the threshold of message passing.
     """
     prior = as_prior(prior)
-    table, recovery = followed(channel, prior, *_ALPHAS), exact_recovery(channel, prior)
+    table, recovery = followed(channel, prior, *ALPHAS), exact_recovery(channel, prior)
     slack = np.nan_to_num(np.broadcast_to(channel.uncertainty(table.mmse, prior.Q), table.alpha.shape))
     at_end = np.nan_to_num(law_of_small_errors(channel, prior.Q)[1])
 
@@ -224,7 +230,7 @@ def samples_of_error(channel: Channel, prior: Prior | float, error: float) -> fl
     """The alpha at which the uninformed error passes `error`, between 0 and 1, or jumps over it."""
     prior = as_prior(prior)
     noise = np.exp(root_between(lambda log_noise: prior.mmse(np.exp(log_noise)) - error, *np.log(_SEARCHED)))
-    table = followed(channel, prior, *_ALPHAS)
+    table = followed(channel, prior, *ALPHAS)
     before = table.alpha[table.noise >= noise]
     return float(max(np.max(before, initial=0.0), curve(channel, prior, noise).alpha))
 

@@ -83,16 +83,24 @@ def curve_errors(channel: Channel, prior: Prior, compute, samples: np.ndarray, s
     }
 
 
-def collect_curves(spec: dict, key: str, names: tuple[str, ...], compute: Callable[[dict], Mapping]) -> xr.Dataset:
+def collect_curves(
+    spec: dict,
+    key: str,
+    names: tuple[str, ...],
+    compute: Callable[[dict], Mapping],
+    further: Mapping[str, np.ndarray] | None = None,
+    of_further: tuple[str, ...] = (),
+) -> xr.Dataset:
     """The dataset of `compute(point) -> {variable: array (n,)}` along the n values of `key`, with the variables `names`.
 
-    `spec` is the specification that `run` gets; `point` holds the parameters of the model except `key`.
+    `spec` is the specification that `run` gets; `point` holds the parameters of the model except `key`. The variables
+    `of_further` are arrays (n, m) with one more dimension, that of the coordinate values (m,) in `further`.
     """
-    others = {name: values for name, values in spec["grid"].items() if name != key}
+    others, coordinates = {name: values for name, values in spec["grid"].items() if name != key}, dict(further or {})
     found = collect(
         {**spec, "grid": others},
         lambda at, replica: compute({**spec["model"], **at}),
-        dict.fromkeys(names, (key,)),
-        {key: spec["grid"][key]},
+        {**dict.fromkeys(names, (key,)), **dict.fromkeys(of_further, (key, *coordinates))},
+        {key: spec["grid"][key], **coordinates},
     )
-    return found.transpose(*spec["grid"], "replica")
+    return found.transpose(*spec["grid"], "replica", ...)

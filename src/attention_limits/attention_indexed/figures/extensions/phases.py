@@ -1,0 +1,57 @@
+"""Errors and free entropies of all solutions for outputs that hide the sign of a score."""
+
+import numpy as np
+
+from attention_limits.attention_indexed.figures.shared import ESTIMATION
+from attention_limits.plotting import house_style, new_figure
+
+_CUBES = {
+    "phases_size": r"$y = |h_{12}| + \sqrt{.01}\,Z$",
+    "phases_shifted_size": r"$y = |h_{12} + .3| + \sqrt{.01}\,Z$",
+}
+_BAYES, _PASSING, _HARD = "#0072B2", "#D55E00", "#f3e3c3"
+
+
+@house_style
+def draw(cubes):
+    """Above the error, below the free entropy of each stable solution; one column for each cube."""
+    figure, axes = new_figure(2, 2, 8.8, 5.6, sharex="col")
+    for column, (name, title) in zip(axes.T, _CUBES.items(), strict=True):
+        cube = cubes[name].isel(replica=0)
+        ends = [float(cube[key].max()) for key in ("information_theoretic_threshold", "algorithmic_threshold")]
+        for panel in column:
+            if np.all(np.isfinite(ends)):
+                panel.axvspan(*ends, color=_HARD, linewidth=0, zorder=0)
+        _errors(column[0], cube, title)
+        _entropies(column[1], cube)
+    axes[0, 0].set_ylabel(ESTIMATION)
+    axes[1, 0].set_ylabel("free entropy $F$ beyond no data, per $d^2$")
+    axes[0, 0].legend(loc="lower left", fontsize=6.5)
+    axes[1, 0].legend(loc="upper left", fontsize=6.5)
+    return figure
+
+
+def _errors(axes, cube, title):
+    for branch in cube.branch.values:
+        axes.plot(*_sides(cube.alpha, cube.mmse_by_branch.sel(branch=branch)), color="0.75", linewidth=4)
+    axes.plot(*_sides(cube.alpha, cube.mmse), color=_PASSING, label="message passing")
+    best = cube.mmse_bayes.where(cube.decided == 1)
+    axes.plot(*_sides(cube.alpha, best), color=_BAYES, linestyle="--", label="Bayes-optimal")
+    axes.set(title=title, yscale="log", ylim=(5e-3, 1.5))
+
+
+def _sides(alpha, values):
+    """Both arrays with a gap between the two sides of a jump, a change by a factor of two."""
+    jumps = np.flatnonzero(np.abs(np.diff(np.log(values))) > np.log(2.0)) + 1
+    return np.insert(alpha.values, jumps, np.nan), np.insert(values.values, jumps, np.nan)
+
+
+def _entropies(axes, cube):
+    """Solutions that message passing reaches are of the uninformed branch; beside them the others are of the informed one."""
+    for branch, (color, label) in enumerate([(_PASSING, "from no knowledge"), (_BAYES, "from the teacher")], 1):
+        values = cube.free_entropy_by_branch.sel(branch=branch).where(cube.solutions > 1)
+        error = cube.free_entropy_by_branch_error.sel(branch=branch)
+        axes.plot(cube.alpha, values, color=color, label=label)
+        axes.fill_between(cube.alpha, values - error, values + error, color=color, alpha=0.3, linewidth=0)
+    axes.axhline(0.0, color="0.6", linewidth=0.6)
+    axes.set(xlabel=r"samples $\alpha = n/d^2$", ylim=(-0.008, 0.022))
