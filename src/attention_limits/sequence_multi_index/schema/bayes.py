@@ -123,13 +123,17 @@ class TrajectorySolver(Section):
 
 
 class PhasesSolver(FixedPointSolver):
-    """Numerical parameters of the two fixed points of a phase."""
+    """Numerical parameters of the fixed points that are compared."""
 
     max_iterations: Annotated[Whole, Field(ge=1, le=100000, description="Largest number of iterations.")] = 300
     gap: Annotated[float, Field(gt=0, le=0.5, description=(
         "Fixed points count as equal when their overlaps agree within this value, in units of the prior variance. An overlap "
         "below a tenth of it counts as zero."
     ))] = 0.01  # fmt: skip
+    starts: Annotated[Whole, Field(ge=0, le=64, description=(
+        "Number of random starts besides the uninformed and the informed one, the same in every replica: overlaps with uniform "
+        "eigenvalues in random directions, diagonal where the signs of the rows are free."
+    ))] = 0  # fmt: skip
 
 
 class GampSolver(Section):
@@ -212,7 +216,7 @@ class StateEvolutionTrajectory(OfNodes, Specification):
 
 
 class PhaseComparison(OfNodes, Specification):
-    """State evolution from both starts and the free entropies determine the phase of learning."""
+    """State evolution computes the fixed points of several starts and their free entropies, from which the phases follow."""
 
     model: TeacherModel = TeacherModel()
     grid: AlphaGrid
