@@ -145,6 +145,10 @@ class GampSolver(Section):
     max_iterations: Annotated[Whole, Field(ge=1, le=10000, description="Largest number of iterations.")] = 120
     damping: Damping = 0.0
     start_overlap: StartOverlap = 0.001
+    informed_start: Annotated[float, Field(gt=0, lt=1, description=(
+        "Overlap q of an informed start: GAMP begins at the posterior mean of W given sqrt(r) W + N, r = q / (1 - q), which it does "
+        "not see later; q is its overlap for standard normal weights. Without this key GAMP begins at a random estimate."
+    ))] | None = None  # fmt: skip
     tolerance: GampTolerance = 0.01
     side_information: SideInformation = 0.0
     regularization: Regularization = 0.0
