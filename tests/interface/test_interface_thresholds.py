@@ -48,7 +48,8 @@ def test_a_link_by_name_and_as_an_object():
     for link in (Scaled(), Scaled, lambda: Scaled()):
         own = al.thresholds(link, solver=FEW)
         assert own.value.iloc[0] == pytest.approx(named.value.iloc[0], rel=1e-6)
-    (row,) = named.to_dict("records")
+    assert named.index.tolist() == ["weak recovery 1", "exact recovery, optimal", "exact recovery, AMP"]
+    row = named.iloc[0]
     assert abs(row["value"] - 0.5) < 0.02
     assert (row["learnt"], row["found"], row["resolved"]) == ("row 1", 4, 1.0)
     assert "finite sum" in named.attrs["method"]

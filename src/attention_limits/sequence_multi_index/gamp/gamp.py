@@ -11,8 +11,8 @@ precision and sqrt(lambda) / (1 - lambda) S to b. The sums of an iteration leave
 check; `GampRun.resolved` is the smallest fraction of the others.
 
 The start is a small random estimate, or informed: the posterior mean of an observation of the weights that the iteration does not
-see later. The state evolution from the same overlap describes it. An informed start near the teacher shows a fixed point that message
-passing does not find by itself (the strong side information of Troiani et al. 2025).
+see later. The state evolution from the same overlap describes it. An informed start near the teacher shows a fixed point that
+message passing does not find by itself (the strong side information of Troiani et al. 2025).
 
 A row k may be held at an overlap q: its estimate stays q W_k + sqrt(q (1 - q)) N and its variance 1 - q. This estimate does
 not depend on the data. Therefore its field has no Onsager term, and the other rows need their block of A alone.
@@ -106,7 +106,7 @@ class GampRun:
     cosine : array (T, P)
         Cosine similarity of each layer's estimate and teacher, signed.
     variance : array (T, P, P)
-        V, the covariance of the weights' posterior as GAMP predicts it: Bayes-optimally, E w w^T - V = norm.
+        V, the covariance of the weights' posterior as GAMP predicts it: with the true prior and channel E w w^T - V = norm.
     weights : array (P, D)
         Last W_hat.
     residual : float

@@ -1,4 +1,4 @@
-"""Keys of Bayes-optimal estimates (state evolution, phases, GAMP) and of the data: one class for each estimator."""
+"""Keys of state evolution, phases and GAMP with the true prior and channel, and of the data: one class for each estimator."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -146,8 +146,8 @@ class GampSolver(Section):
     damping: Damping = 0.0
     start_overlap: StartOverlap = 0.001
     informed_start: Annotated[float, Field(gt=0, lt=1, description=(
-        "Overlap q of an informed start: GAMP begins at the posterior mean of W given sqrt(r) W + N, r = q / (1 - q), which it does "
-        "not see later; q is its overlap for standard normal weights. Without this key GAMP begins at a random estimate."
+        "Overlap q of an informed start: GAMP begins at the posterior mean of W given sqrt(r) W + N, r = q / (1 - q), which it "
+        "does not see later; q is its overlap for standard normal weights. Without this key GAMP begins at a random estimate."
     ))] | None = None  # fmt: skip
     tolerance: GampTolerance = 0.01
     side_information: SideInformation = 0.0
@@ -167,7 +167,7 @@ class HeldGampSolver(Section):
 
 
 class StateEvolution(OfNodes, Specification):
-    """State evolution computes the Bayes-optimal overlaps, free entropy and errors from the uninformed start."""
+    """State evolution computes overlaps, free entropy and errors of the AMP fixed point, from the uninformed start."""
 
     model: TeacherModel = TeacherModel()
     grid: AlphaGrid
@@ -175,7 +175,7 @@ class StateEvolution(OfNodes, Specification):
 
 
 class StateEvolutionInformed(StateEvolution):
-    """State evolution computes the Bayes-optimal overlaps, free entropy and errors from the informed start."""
+    """State evolution computes overlaps, free entropy and errors of the fixed point from the informed start."""
 
     solver: InformedSolver = InformedSolver()
 
@@ -190,7 +190,7 @@ class HeldOverlap(OfNodes, Specification):
 
 
 class ExchangeableLayers(OfNodes, Specification):
-    """State evolution computes the Bayes-optimal overlaps of layers that may change their places, as four numbers."""
+    """State evolution computes the overlaps of layers that may change their places at one fixed point, as four numbers."""
 
     needs: ClassVar = frozenset({POSTERIOR, EXCHANGEABLE})
     model: TeacherModel = TeacherModel(link="committee_depth", depth=4)
@@ -212,7 +212,7 @@ class ExchangeableLayers(OfNodes, Specification):
 
 
 class StateEvolutionTrajectory(OfNodes, Specification):
-    """State evolution computes the Bayes-optimal overlaps after each iteration."""
+    """State evolution computes the overlaps of AMP after each iteration."""
 
     model: TeacherModel = TeacherModel()
     grid: AlphaGrid

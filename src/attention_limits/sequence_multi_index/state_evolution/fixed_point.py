@@ -1,4 +1,4 @@
-"""Bayes-optimal state evolution of a sequence multi-index model.
+"""State evolution of a sequence multi-index model, for a solver that knows prior and channel.
 
 With the overlap Q = W_hat W^T / D (P x P) and V = E w w^T - Q, one step is
 

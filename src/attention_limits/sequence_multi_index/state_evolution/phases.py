@@ -112,8 +112,8 @@ def branches(
     few, found = nodes.head(max(1, len(nodes) // FEW)), []
     unlearned, smallest = prior.uninformed(0.0), ZERO_OVERLAP_SHARE * settings.gap
     for start in (UNINFORMED_START, INFORMED_START, *starts):
-        point, phi, resolved = _branch(channel, alpha, nodes, start, settings, prior)
-        rough, rough_phi, _ = _branch(channel, alpha, few, start, settings, prior)
+        point, phi, resolved = branch(channel, alpha, nodes, start, settings, prior)
+        rough, rough_phi, _ = branch(channel, alpha, few, start, settings, prior)
         with np.errstate(invalid="ignore"):
             shift = (rough_phi - phi) / np.sqrt(FEW - 1.0)
         learned = np.sqrt(np.sum((point.value - unlearned) ** 2) / prior.rows) > smallest
@@ -123,8 +123,16 @@ def branches(
     return Branches(*map(np.array, arrays), min(resolved))
 
 
-def _branch(channel, alpha, nodes, start, settings, prior):
-    """The fixed point of one start, its free entropy, and the fraction of outputs whose channel met its check."""
+def branch(channel: Channel, alpha, nodes, start, settings: Settings, prior: Prior):
+    """The fixed point of one start, its free entropy, and the fraction of outputs whose channel met its check.
+
+    Arguments as for `fixed_point.solve`; the free entropy as in `Branches`.
+
+    Returns
+    -------
+    point : OverlapFixedPoint
+    free_entropy, resolved : float
+    """
     point = solve(channel, alpha, nodes, start, settings, prior=prior)
     if not np.all(np.isfinite(point.value)):
         return point, np.nan, 0.0
