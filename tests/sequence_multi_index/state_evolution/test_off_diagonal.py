@@ -1,8 +1,8 @@
 """Overlaps between different layers of deep attention vanish, although nothing in the iteration keeps Q diagonal.
 
 The sign of every layer is free, so that a diagonal Q stays diagonal, and the state evolution keeps it so. Troiani et al. 2025
-(arXiv:2502.00901, appendix) state that a Q that is not diagonal becomes diagonal, and that GAMP has overlaps between layers of order
-D^(-1/2) alone.
+(arXiv:2502.00901, appendix) state that a Q that is not diagonal becomes diagonal, and that GAMP has overlaps between layers of
+order D^(-1/2) alone.
 """
 
 import numpy as np
@@ -30,9 +30,9 @@ def iterated(overlap, nodes):
 
 
 def test_a_generic_start_of_the_state_evolution_becomes_diagonal():
-    """Q_12 is that of a diagonal start on the same nodes: what is left is their scatter, at most .01 on 128 nodes, and the mean of
-    four scramblings is zero within it. Student's law of three degrees of freedom at 5.8 errors: one false alarm in a hundred over
-    the choice of the seed, which is fixed."""
+    """Q_12 is that of a diagonal start on the same nodes: what is left is their scatter, at most .01 on 128 nodes, and the mean
+    of four scramblings is zero within it. Student's law of three degrees of freedom at 5.8 errors: one false alarm in a hundred
+    over the choice of the seed, which is fixed."""
     rng, left = np.random.default_rng(62), []
     for nodes in node_sets(LINK, 128, 4, seed=61):
         root = rng.standard_normal((2, 2))
@@ -47,9 +47,9 @@ def test_a_generic_start_of_the_state_evolution_becomes_diagonal():
 
 
 def test_overlaps_between_layers_fall_like_the_root_of_the_dimension():
-    """D times the squared cosine between the estimate of one layer and the teacher of the other one, mean over 20 data sets: about
-    1.9 at every D. Independent cosines have chi^2 with 20 to 40 degrees of freedom, and Fisher's ratio exceeds 4 with a probability
-    below 2e-3; cosines that do not fall have the ratio 12, and their square the ratio 1/12 that decays too fast."""
+    """D times the squared cosine between the estimate of one layer and the teacher of the other one, mean over 20 data sets:
+    about 1.9 at every D. Independent cosines have chi^2 with 20 to 40 degrees of freedom, and Fisher's ratio exceeds 4 with a
+    probability below 2e-3. Cosines that do not fall have the ratio 12, and cosines of order 1 / D the ratio 1/12."""
     means = []
     for dimension in (50, 600):
         squares = []

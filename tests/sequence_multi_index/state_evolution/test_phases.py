@@ -59,6 +59,17 @@ def test_random_starts_of_a_committee_end_at_the_specialised_point(alpha, prior,
     assert found.unique.item() == (phase == EASY)
 
 
+def test_errors_of_few_nodes_are_the_signed_shifts_to_a_quarter_of_them():
+    link = load_link({"link": "phase_retrieval"}, ".")
+    channel, nodes = channel_of(link), gaussian_nodes(node_dimension(link), 64, np.random.default_rng(1))
+    found, few = (branches(channel, 0.8, some, SETTINGS) for some in (nodes, nodes.head(16)))
+    assert np.abs(found.overlap_node_error).min() > 1e-4
+    np.testing.assert_allclose(found.overlap + 3**0.5 * found.overlap_node_error, few.overlap, atol=1e-12)
+    np.testing.assert_allclose(
+        found.free_entropy + 3**0.5 * found.free_entropy_node_error, few.free_entropy, atol=1e-12
+    )
+
+
 def test_random_starts_are_the_same_in_every_replica_and_diagonal_where_signs_are_free():
     for link, diagonal in ((DeepAttention(skip=1.0), True), (load_link({"link": "product", "rows": 2}, "."), False)):
         channel, prior = channel_of(link), as_prior(None, link)
