@@ -82,7 +82,7 @@ def informed(prior: Prior, teacher, overlap, generator) -> tuple[np.ndarray, np.
 
 
 def smallest_variance(prior: Prior):
-    """Smallest eigenvalue of V: the iteration ends at SMALLEST_VARIANCE, except for discrete weights."""
+    """Smallest eigenvalue of V for a `prior`: the iteration ends at SMALLEST_VARIANCE, except for discrete weights."""
     return SMALLEST_OF_DISCRETE if np.isfinite(prior.entropy) else 0.5 * SMALLEST_VARIANCE
 
 

@@ -80,7 +80,8 @@ def exact_recovery(channel: Channel, nodes, settings: RecoverySettings, prior: P
 def optimal_recovery(channel: Channel, nodes, settings: RecoverySettings, prior: Prior | None = None) -> Recovery:
     """The alpha from which on recovery is Bayes-optimal: it is a stable fixed point, and that of largest free entropy.
 
-    Arguments as for `exact_recovery`. The other fixed point is that of the uninformed start.
+    `channel`, `nodes`, `settings` and `prior` are those of `exact_recovery`. The other fixed point follows from the uninformed
+    start.
     """
     prior = as_prior(prior, channel.link)
 

@@ -303,8 +303,8 @@ def solve(
         Kept fixed, so that the iteration is a deterministic map with its own fixed point; independent sets of nodes give
         independent fixed points, and their spread the error.
     start : float or array (P, P)
-        Initial Q_hat = start / (1 - start) I with 0 < start < 1, which is Q = start * I for standard normal weights: near 0 is
-        uninformed, near 1 informed; or the initial Q_hat itself, positive semi-definite.
+        Initial Q_hat, positive semi-definite; a number in (0, 1) stands for start / (1 - start) I, which is Q = start * I for
+        standard normal weights: near 0 is uninformed, near 1 informed.
     settings : Settings
     held : array (P,) or None
         Overlaps in [0, 1] that are held fixed on the diagonal of Q, NaN for the rows that are free; only for links that offer
@@ -323,12 +323,11 @@ def solve(
     Raises
     ------
     ValueError
-        For alpha < 0, a start outside (0, 1) or of another shape, a prior with other rows, or overlaps held where they cannot
-        be.
+        For alpha < 0, a start outside its range, a prior with other rows, or overlaps held where they cannot be.
     """
     size, prior = channel.link.rows, as_prior(prior, channel.link)
-    first = _initial_precision(start, size)
-    if alpha < 0 or first is None:
+    given = np.shape(start) == (size, size)
+    if alpha < 0 or not (given or (np.ndim(start) == 0 and 0 < start < 1)):
         raise ValueError(f"need alpha >= 0 and 0 < start < 1, or a precision of {size} rows; got {alpha}, {start}")
     if held is not None:
         require(channel.link, {DIAGONAL_OVERLAP})
@@ -339,7 +338,7 @@ def solve(
     # Zero is a limit of the logarithmic coordinates: 1e-12 is zero to rounding.
     kept = np.log(1.0 / (1.0 - np.clip(held[fixed], 1e-12, LARGEST_OVERLAP)) - 1.0)
     step = _Map(channel, prior, alpha, settings, steps, fixed, np.setdiff1d(np.arange(size), fixed), kept)
-    first = step.hold(to_coordinates(first, steps.seed_overlap))
+    first = step.hold(to_coordinates(start if given else start / (1.0 - start) * np.eye(size), steps.seed_overlap))
     few = None
     if settings.warm_up > 1:
         warm = step.fixed_point(nodes.head(len(nodes) // settings.warm_up), first, tested=False)
@@ -353,13 +352,6 @@ def solve(
     overlap = prior.overlap(precision, EDGES[-1])
     error = np.full((size, size), np.nan) if few is None else _few_nodes_error(few, overlap, settings.warm_up)
     return OverlapFixedPoint(overlap, outcome.residual, outcome.iterations, outcome.converged, precision, error)
-
-
-def _initial_precision(start, size):
-    """Q_hat (P, P), P = `size`, of a `start` as in `solve`; None if it is neither a number in (0, 1) nor such a matrix."""
-    if np.shape(start) == (size, size):
-        return np.asarray(start, dtype=float)
-    return start / (1.0 - start) * np.eye(size) if np.ndim(start) == 0 and 0 < start < 1 else None
 
 
 def _few_nodes_error(few, overlap, share):

@@ -126,7 +126,8 @@ def branches(
 def branch(channel: Channel, alpha, nodes, start, settings: Settings, prior: Prior):
     """The fixed point of one start, its free entropy, and the fraction of outputs whose channel met its check.
 
-    Arguments as for `fixed_point.solve`; the free entropy as in `Branches`.
+    `channel`, `alpha`, `nodes`, `start`, `settings` and `prior` are those of `fixed_point.solve`; the free entropy is that of
+    `Branches`.
 
     Returns
     -------
