@@ -72,7 +72,8 @@ def knowledge(prior: Prior, teacher, side_information, generator) -> Knowledge:
 def informed(prior: Prior, teacher, overlap, generator) -> tuple[np.ndarray, np.ndarray]:
     """Posterior mean (P, D) and covariance (P, P) of the weights W given sqrt(r) W + N, r = q / (1 - q).
 
-    `teacher` is W (P, D) and `overlap` is q in (0, 1), the overlap of the mean for standard normal weights; `generator` draws N.
+    `teacher` is W (P, D), of the law `prior`; `overlap` is q in (0, 1), the overlap of the mean for standard normal weights;
+    `generator` draws N.
     """
     q = min(overlap, LARGEST_OVERLAP)
     precision = q / (1.0 - q)

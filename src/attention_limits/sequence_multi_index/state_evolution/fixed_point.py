@@ -34,8 +34,6 @@ from attention_limits.sequence_multi_index.state_evolution.stability import ACCU
 
 # The fixed point on this share of the nodes, one over the number, gives the error of few nodes.
 FEW = 4
-
-
 # Once a row reaches the largest overlap and no other has 1 - Q above this number, all are recovered exactly, and the iteration
 # ends: the others follow at a fixed ratio.
 RECOVERED = 1e-3
