@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 from scipy.interpolate import BarycentricInterpolator
 
-from attention_limits.numerics.probability.statistics import mean_and_error, mean_with_floor
+from attention_limits.numerics.probability.statistics import mean_and_error, mean_of_brackets, mean_with_floor
 from attention_limits.pipeline.base.registry import RESOLVED
 from attention_limits.pipeline.cubes.readings import at, passed, specifications
 
@@ -167,10 +167,7 @@ def recovery_and_error(cube):
     replica recovers.
     """
     names = "recovery_below", "recovery_above", "recovery_node_error"
-    below, above, few = (cube[name].transpose(..., "replica").values for name in names)
-    mean, spread = mean_and_error(0.5 * (below + above), axis=-1)
-    width, shared = (mean_and_error(values, axis=-1)[0] for values in (above - below, few))
-    return mean, np.sqrt(np.nan_to_num(spread) ** 2 + 0.25 * width**2 + np.nan_to_num(shared) ** 2)
+    return mean_of_brackets(*(cube[name].transpose(..., "replica").values for name in names))
 
 
 def recovery(cube):

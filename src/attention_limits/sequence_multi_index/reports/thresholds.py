@@ -9,17 +9,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import xarray as xr
 
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
-from attention_limits.numerics.probability.statistics import mean_with_floor
+from attention_limits.numerics.probability.statistics import mean_of_brackets, mean_with_floor
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.base.registry import RESOLVED
 from attention_limits.pipeline.base.streams import Streams
 from attention_limits.sequence_multi_index.channels.averages import node_dimension
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.priors.loading import load_prior
-from attention_limits.sequence_multi_index.readings import recovery
 from attention_limits.sequence_multi_index.reports.check_link import sound_link
 from attention_limits.sequence_multi_index.schema.thresholds import RecoverySolver, Thresholds
 from attention_limits.sequence_multi_index.state_evolution.exact_recovery import exact_recovery, optimal_recovery
@@ -29,7 +27,15 @@ from attention_limits.sequence_multi_index.weak_recovery.staircase import stairc
 TOLERANCE = 1e-3
 # Exact recovery is computed up to this number of fields per output, and for exact channels: other links need minutes.
 MOST_FIELDS = 4
-RECOVERY_WIDTH, RECOVERY_ITERATIONS = 0.005, 1000
+RECOVERY_WIDTH, RECOVERY_ITERATIONS = 0.01, 500
+# Name of the row, search, and words where it finds a bracket and where it finds none.
+_RECOVERIES = (
+    (
+        "exact recovery, optimal", optimal_recovery, "exact recovery is Bayes-optimal",
+        "exact recovery is not Bayes-optimal",
+    ),
+    ("exact recovery, AMP", exact_recovery, "AMP recovers exactly", "AMP does not recover exactly"),
+)  # fmt: skip
 
 
 def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dict], dict]:
@@ -94,33 +100,22 @@ def _recovery_rows(channels, node_sets, prior, asked, report):
         return [_recovery_row("exact recovery", value, 0.0 if never else np.nan, f"exact recovery: {text}")]
     given = RecoverySolver(nodes=asked.solver.nodes, max_iterations=RECOVERY_ITERATIONS, width=RECOVERY_WIDTH)
     settings, rows = SimpleNamespace(**vars(given), warm_up=4, side_information=0.0, regularization=0.0), []
-    for name, search, words, none in (
-        (
-            "exact recovery, optimal",
-            optimal_recovery,
-            "exact recovery is Bayes-optimal",
-            "exact recovery is not Bayes-optimal",
-        ),
-        ("exact recovery, AMP", exact_recovery, "AMP recovers exactly", "AMP does not recover exactly"),
-    ):
+    for name, search, words, none in _RECOVERIES:
         found = []
         for replica, (channel, nodes) in enumerate(zip(channels, node_sets, strict=True), 1):
             found.append(search(channel, nodes, settings, prior))
             if report:
                 bracket = f"{found[-1].below:.4f} to {found[-1].above:.4f}"
                 print(f"replica {replica} of {len(channels)}, {name}: alpha = {bracket}", file=sys.stderr, flush=True)
-        names = {"below": "recovery_below", "above": "recovery_above", "node_error": "recovery_node_error"}
-        value, error = recovery(
-            xr.Dataset({long: ("replica", [getattr(one, short) for one in found]) for short, long in names.items()})
-        )
+        brackets = np.transpose([(one.below, one.above, one.node_error) for one in found])
+        value, error = map(float, mean_of_brackets(*brackets))
+        counts = {"found": int(np.isfinite(brackets[1]).sum()), "converged": sum(one.converged for one in found)}
         text = f"{words} from alpha = {value:.4f} ± {error:.4f} on"
-        if not np.isfinite(value):
+        if not counts["found"]:
             text = f"{none} below alpha = {given.highest:g}"
-        row = _recovery_row(name, value, error, text)
-        rows.append(
-            row
-            | {"found": sum(np.isfinite(one.above) for one in found), "converged": sum(one.converged for one in found)}
-        )
+        elif min(counts.values()) < len(found):
+            text += f" ({counts['found']} of {len(found)} replicas, {counts['converged']} converged)"
+        rows.append(_recovery_row(name, value, error, text) | counts)
     return rows
 
 
