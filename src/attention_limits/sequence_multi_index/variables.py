@@ -90,7 +90,7 @@ VARIABLES = (
     Variable(
         "error_bayes",
         (),
-        "generalisation error of the posterior mean of the output",
+        "generalisation error of the posterior mean of the output, at the fixed point",
         "ε_Bayes",
         "summed over the entries of the output matrix; missing where fewer than 20 effective nodes carry the mean",
         "E ||g(h) - E[g(h) | omega]||_F^2",

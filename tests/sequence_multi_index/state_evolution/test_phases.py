@@ -59,6 +59,17 @@ def test_random_starts_of_a_committee_end_at_the_specialised_point(alpha, prior,
     assert found.unique.item() == (phase == EASY)
 
 
+def test_perfect_recovery_of_the_binary_perceptron_is_optimal_from_its_published_threshold_on():
+    """1.245 (Gyorgyi 1990, Phys. Rev. A 41, 7097). Four standard errors of the joint gain, whose floor is that of few nodes, and
+    .002 for the chord between 1.2 and 1.3; the phases on both sides are decided."""
+    model = {"link": "sign_product", "rows": 1, "prior": {"name": "binary"}}
+    cube = al.compute(ESTIMATOR, model, {"alpha": [1.2, 1.3]}, solver={"nodes": 1024}, replicas=8)
+    alpha, error = readings.equal_free_entropy(cube)
+    assert error < 0.02
+    assert abs(alpha - 1.245) < 4 * error + 0.002
+    np.testing.assert_array_equal(readings.phases(cube).phase, [EASY, HARD])
+
+
 def test_errors_of_few_nodes_are_the_signed_shifts_to_a_quarter_of_them():
     link = load_link({"link": "phase_retrieval"}, ".")
     channel, nodes = channel_of(link), gaussian_nodes(node_dimension(link), 64, np.random.default_rng(1))

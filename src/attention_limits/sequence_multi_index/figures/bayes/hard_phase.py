@@ -58,8 +58,8 @@ def draw(cubes):
     dimension = specifications(cubes["phases_gamp"])["gamp"]["solver"]["dimension"]
     flagged_entry(axes)
     axes.set(
-        xlabel=r"samples per dimension $\alpha = n/D$", ylabel="overlap with the teacher", xlim=(0.4, 1.4), ylim=(-0.03, 1.05),
+        xlabel=r"samples per dimension $\alpha = n/D$", ylabel="overlap with the teacher", xlim=(0.4, 1.35), ylim=(-0.03, 1.05),
         title=f"$y = h^2$, GAMP at $D = {dimension}$",
     )  # fmt: skip
-    axes.legend(loc="lower right")
+    axes.legend(loc="upper left", fontsize=7)
     return figure
