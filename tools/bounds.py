@@ -35,7 +35,7 @@ KERNELS = {
     "smi_erm_state_evolution": {"erm_classic_*": None, "erm_two_layers": None, "*": PROXIMAL},
     "smi_erm_transition": {"*": PROXIMAL},
     "smi_exact_recovery": {"atlas_depth": SAMPLING},
-    "smi_gamp": {"fig3_*": SAMPLING, "rank_two": None, "phase_retrieval_*": None, "*": TRAPEZOID},
+    "smi_gamp": {"fig3_*": SAMPLING, "rank_two": None, "phase_retrieval_*": None, "phases_*": None, "*": TRAPEZOID},
     "smi_gaussian_sequences": {"*": "Gaussian sequences"},
     "smi_held_gamp": {"*": TRAPEZOID},
     "smi_held_overlap": {"*": TRAPEZOID},

@@ -27,7 +27,7 @@ curve
 
 # %%
 threshold = al.thresholds("phase_retrieval", solver={"nodes": 256})
-print(threshold.text.item())
+print(threshold.text.iloc[0])
 
 # %% [markdown]
 # The cube holds every replica. A table holds means, standard errors and the fraction of replicas that converged.

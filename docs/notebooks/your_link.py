@@ -44,7 +44,7 @@ class Rectified(Link):
 
 # %%
 found = {power: al.thresholds(Rectified(power), solver={"nodes": 256}) for power in (1.0, 3.0)}
-print({power: table.value.item() for power, table in found.items()})
+print({power: table.value.iloc[0] for power, table in found.items()})
 
 # %% [markdown]
 # Noise on the output removes information. `noise` is its variance; the learning curve shows its price.

@@ -1,5 +1,6 @@
 """Specifications of the sequence multi-index family over the whole range of its classes, and checks of their overlaps."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from specifications import Refused, compute, compute_data, document, node, whole
 
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.links.loading import load_link
+from attention_limits.sequence_multi_index.readings import phases
 
 FAMILY = "sequence_multi_index"
 SIGMAS = 5.0
@@ -73,6 +75,12 @@ def computed(estimator, model, grid, solver, replicas=1, seed=0):
         return None
     dataset = found if estimator == "gaussian_sequences" else found[estimator]
     return dataset.isel(dict.fromkeys(grid, 0), drop=True)
+
+
+def phase_of(found):
+    """The phase of a dataset of `phase_comparison` with the default gap (`readings.phases`)."""
+    spec = {"estimators": {"phase_comparison": {"solver": {"gap": 0.01}}}}
+    return phases(found.assign_attrs(spec=json.dumps(spec))).phase.item()
 
 
 def assert_overlap(overlap, flagged):

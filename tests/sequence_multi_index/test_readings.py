@@ -1,11 +1,17 @@
+import json
+
 import numpy as np
 import pytest
 import xarray as xr
 
 from attention_limits.sequence_multi_index.readings import (
+    EASY,
+    HARD,
+    IMPOSSIBLE,
     branch_of_layer,
     equal_free_entropy,
     layer_threshold,
+    phases,
     public_step,
     recovery,
     threshold_of_layer,
@@ -101,12 +107,102 @@ def test_recovery_is_the_middle_of_the_brackets():
     assert recovery(cube) == pytest.approx((1.6, np.sqrt(0.03)))
 
 
-def test_free_entropies_are_equal_between_the_points_of_the_grid():
-    """Gains -1, 1 and -1, 3 between alpha = 1 and 2: zeros at 1.5 and 1.25; a replica without a zero is left out."""
-    gain = np.array([[-1.0, -1.0, -1.0], [1.0, 3.0, -0.5]])
-    entropy = np.stack([np.zeros_like(gain), gain], axis=-1)
-    cube = xr.Dataset(
-        {"free_entropy_by_start": (("alpha", "replica", "init"), entropy)},
-        {"alpha": [1.0, 2.0], "init": ["uninformed", "informed"]},
+def phase_cube(entropy, overlap, entropy_shift=0.0, overlap_shift=0.0, learned=True, converged=True):
+    """A cube of `phase_comparison` of one row, gap 0.01: arrays (alpha, replica, init)."""
+    entropy, dims = np.asarray(entropy, dtype=float), ("alpha", "replica", "init")
+    matrices = {"overlap_by_start": overlap, "overlap_by_start_node_error": overlap_shift}
+    numbers = {
+        "free_entropy_by_start": entropy, "free_entropy_by_start_node_error": entropy_shift, "learned_by_start": learned,
+        "converged_by_start": converged,
+    }  # fmt: skip
+    pair = ("layer", "layer_star")
+    variables = {
+        name: ((*dims, *pair), np.broadcast_to(value, entropy.shape)[..., None, None])
+        for name, value in matrices.items()
+    }
+    variables |= {name: (dims, np.broadcast_to(value, entropy.shape)) for name, value in numbers.items()}
+    inits = ["uninformed", "informed", "random 1"][: entropy.shape[-1]]
+    coordinates = {"alpha": 1.0 + np.arange(len(entropy)), "layer": [1], "layer_star": [1], "init": inits}
+    spec = {"estimators": {"phase_comparison": {"solver": {"gap": 0.01}}}}
+    return xr.Dataset(variables, coordinates, {"spec": json.dumps(spec)})
+
+
+# Four replicas of an uninformed and an informed fixed point, overlaps .3 and .4.
+APART = [0.3, 0.4]
+
+
+def gains(*values):
+    return [[[0.0, value] for value in values]]
+
+
+@pytest.mark.parametrize(
+    ("more", "phase"),
+    [
+        ({"entropy": gains(0.10, 0.11, 0.09, 0.10)}, HARD),
+        ({"entropy": gains(-0.10, -0.11, -0.09, -0.10)}, EASY),
+        ({"entropy": gains(-0.10, -0.11, -0.09, -0.10), "learned": [False, True]}, IMPOSSIBLE),
+        # Three of four scramblings have the sign of the mean: the mean is 1.9 standard errors above zero.
+        ({"entropy": gains(0.05, 0.15, 0.10, -0.02)}, np.nan),
+        # No scatter: the errors of few nodes decide, .05 in each replica and of one sign.
+        ({"entropy": gains(0.1, 0.1, 0.1, 0.1), "entropy_shift": [0.0, 0.05]}, np.nan),
+        # What both starts share is no error of the difference.
+        ({"entropy": gains(0.1, 0.1, 0.1, 0.1), "entropy_shift": [0.05, 0.05]}, HARD),
+        # The overlaps differ by .1, within three errors of few nodes.
+        ({"entropy": gains(0.1, 0.1, 0.1, 0.1), "overlap_shift": [0.0, 0.05]}, np.nan),
+        # One fixed point within the gap, whatever the rounding of the free entropy.
+        ({"entropy": gains(1e-9, 1e-9, 1e-9, 1e-9), "overlap": [0.300, 0.302]}, EASY),
+        ({"entropy": gains(1e-9, 1e-9, 1e-9, 1e-9), "overlap": [0.300, 0.302], "overlap_shift": [0.0, 0.02]}, np.nan),
+        ({"entropy": gains(np.inf, np.inf, np.inf, np.inf)}, HARD),
+        ({"entropy": gains(np.inf, np.inf, np.inf, 0.5)}, np.nan),
+        # Exact on all nodes, not on few.
+        ({"entropy": gains(*[np.inf] * 4), "entropy_shift": [0.0, -np.inf]}, np.nan),
+        ({"entropy": [[[np.inf, np.inf]] * 4], "overlap": [0.3, 0.4]}, np.nan),
+        # Replicas that fail have no part; two of four are enough, one is not.
+        ({"entropy": gains(0.1, 0.11, -9, -9), "converged": [[[True, True]] * 2 + [[True, False]] * 2]}, HARD),
+        ({"entropy": gains(0.1, -9, -9, -9), "converged": [[[True, True]] + [[True, False]] * 3]}, np.nan),
+        # The replicas disagree on whether anything is learned.
+        ({"entropy": gains(0, 0, 0, 0), "overlap": [0.0, 0.0], "learned": [[[True, True]] + [[False, False]] * 3]}, np.nan),
+        # A random start finds a better fixed point than both.
+        ({"entropy": [[[0.0, 0.0, 0.1]] * 4], "overlap": [0.3, 0.3, 0.5]}, HARD),
+        ({"entropy": [[[0.0, 0.0, -0.1]] * 4], "overlap": [0.3, 0.3, 0.5]}, EASY),
+        ({"entropy": [[[0.0, 0.0, -0.1]] * 4], "overlap": [0.3, 0.3, 0.5], "converged": [True, True, False]}, np.nan),
+    ],
+)  # fmt: skip
+def test_a_phase_is_decided_over_all_replicas_together(more, phase):
+    np.testing.assert_array_equal(phases(phase_cube(**{"overlap": APART, **more})).phase, [phase])
+
+
+def test_copies_that_a_symmetry_exchanges_are_one_fixed_point():
+    """diag(.9, .2) and diag(.2, .9) have one spectrum; with equal free entropies neither is better than the other."""
+    rng = np.random.default_rng(3)
+    entropy = np.stack([np.zeros(4), np.array([1e-3, -1e-3, 2e-3, -1e-3])], axis=1)[None]
+    cube = phase_cube(entropy, APART).drop_dims(("layer", "layer_star"))
+    overlap = np.stack([np.diag([0.9, 0.2]), np.diag([0.2, 0.9])]) + 1e-4 * rng.standard_normal((1, 4, 2, 1, 1))
+    for name, values in (("overlap_by_start", overlap), ("overlap_by_start_node_error", 0.0 * overlap)):
+        cube[name] = (("alpha", "replica", "init", "layer", "layer_star"), values)
+    assert phases(cube).phase.item() == EASY
+    cube["free_entropy_by_start"] = cube.free_entropy_by_start + xr.DataArray([0.0, 1.0], {"init": cube.init}, "init")
+    assert phases(cube).phase.item() == HARD
+
+
+def test_exact_and_unique():
+    cube = phase_cube(
+        [[[np.inf, np.inf]] * 4, [[0.0, 0.0]] * 4, [[0.0, 0.5]] * 4], [[[1.0, 1.0]], [[0.3, 0.3]], [[0.3, 0.4]]]
     )
-    assert equal_free_entropy(cube) == pytest.approx((1.375, 0.125))
+    found = phases(cube)
+    np.testing.assert_array_equal(found.phase, [EASY, EASY, HARD])
+    np.testing.assert_array_equal(found.exact, [True, False, False])
+    np.testing.assert_array_equal(found.unique, [True, True, False])
+
+
+def test_free_entropies_are_equal_where_the_mean_gain_is_zero():
+    """Mean gains -1 at alpha = 1 and 1 at 2: zero at 1.5. Their errors, .1 and .3, act in one direction: .2 over the slope 2."""
+    gain = np.array([[-1.1, -0.9], [0.7, 1.3]])
+    cube = phase_cube(np.stack([np.zeros_like(gain), gain], axis=-1), APART)
+    assert equal_free_entropy(cube) == pytest.approx((1.5, 0.1))
+    shifted = phase_cube(np.stack([np.zeros_like(gain), gain], axis=-1), APART, entropy_shift=[0.0, 0.4])
+    # The shift of .4 is shared by both replicas; the floor of each error is .4 / sqrt(2).
+    assert equal_free_entropy(shifted)[1] == pytest.approx(
+        0.5 * (np.hypot(0.4, 0.4 / 2**0.5) + np.hypot(0.4, 0.3)) / 2.0
+    )
+    assert np.isnan(equal_free_entropy(phase_cube(gains(1.0, 1.0) * 2, APART))).all()

@@ -4,10 +4,16 @@ import numpy as np
 import xarray as xr
 from scipy.interpolate import BarycentricInterpolator
 
-from attention_limits.numerics.probability.statistics import mean_and_error, mean_with_floor
+from attention_limits.numerics.probability.statistics import mean_and_error, mean_of_brackets, mean_with_floor
 from attention_limits.pipeline.base.registry import RESOLVED
-from attention_limits.pipeline.cubes.readings import at, mean_at
+from attention_limits.pipeline.cubes.readings import at, mean_at, passed, specifications
 
+# Codes of `phases`.
+IMPOSSIBLE, HARD, EASY = 0, 1, 2
+# A sign or a difference is decided at this number of standard errors.
+DECIDED = 3.0
+# How a fixed point stands to that of the uninformed start.
+_OPEN, _SAME, _WORSE, _BETTER = range(4)
 # A layer is known on a branch if its overlap is above this; a direction that is followed has at least twice as much.
 SMALLEST_KNOWN = 5e-4
 # Sampling noise can make a growth factor near zero negative.
@@ -169,10 +175,7 @@ def recovery_and_error(cube):
     replica recovers.
     """
     names = "recovery_below", "recovery_above", "recovery_node_error"
-    below, above, few = (cube[name].transpose(..., "replica").values for name in names)
-    mean, spread = mean_and_error(0.5 * (below + above), axis=-1)
-    width, shared = (mean_and_error(values, axis=-1)[0] for values in (above - below, few))
-    return mean, np.sqrt(np.nan_to_num(spread) ** 2 + 0.25 * width**2 + np.nan_to_num(shared) ** 2)
+    return mean_of_brackets(*(cube[name].transpose(..., "replica").values for name in names))
 
 
 def recovery(cube):
@@ -181,21 +184,140 @@ def recovery(cube):
     return mean.item(), error.item()
 
 
-def equal_free_entropy(cube):
-    """Alpha at which the free entropy of the informed fixed point becomes the larger one, mean over replicas and its error.
+def phases(cube) -> xr.Dataset:
+    """The phase of learning at each point of a cube of `phase_comparison`, decided over all replicas together.
 
-    Linear between the points of the grid; NaN for a replica without a change of sign.
+    Which fixed point has the larger free entropy is decided for the mean over replicas: its sign must hold at three standard
+    errors, and so must the statement that two fixed points agree within `gap`. A standard error is that of the mean over the
+    replicas, at least that of the errors of few nodes within them, together with the mean of these errors, which the replicas
+    share. A replica in which one of the two starts fails a flag has no part; nothing is decided with fewer than half of them.
+
+    Returns
+    -------
+    Dataset
+        `phase` (grid...): IMPOSSIBLE, the optimal fixed point has no overlap; HARD, some start ends at a fixed point of larger
+        free entropy than the uninformed one; EASY, the uninformed start ends at the optimal one; NaN where this is not decided.
+        `exact` (grid...): whether the uninformed start ends at exact recovery from continuous outputs. `unique` (grid...):
+        whether all starts end at one fixed point; then, and where the phase is EASY or IMPOSSIBLE, the uninformed fixed point is
+        Bayes-optimal among the fixed points found.
     """
-    entropy = cube.free_entropy_by_start.dropna("alpha", how="all").transpose("alpha", "replica", "init")
-    gain = (entropy.sel(init="informed") - entropy.sel(init="uninformed")).values
-    alpha, found = entropy.alpha.values, np.full(gain.shape[1], np.nan)
-    for k, values in enumerate(gain.T):
-        first = np.flatnonzero((values[:-1] <= 0) & (values[1:] > 0))
-        if len(first):
-            i = first[0]
-            found[k] = alpha[i] + (alpha[i + 1] - alpha[i]) * values[i] / (values[i] - values[i + 1])
-    mean, error = mean_and_error(found)
-    return float(mean), float(error)
+    gap = specifications(cube)["phase_comparison"]["solver"]["gap"]
+    names = (
+        "overlap_by_start",
+        "overlap_by_start_node_error",
+        "free_entropy_by_start",
+        "free_entropy_by_start_node_error",
+    )
+    parts = [cube[name] for name in (*names, "learned_by_start")]
+    matrix, number = ["replica", "init", "layer", "layer_star"], ["replica", "init"]
+    phase, exact, unique = xr.apply_ufunc(
+        lambda *arrays: _phase(*arrays, gap), *parts, _sound(cube), input_core_dims=[matrix] * 2 + [number] * 4,
+        output_core_dims=[[]] * 3, vectorize=True,
+    )  # fmt: skip
+    return xr.Dataset({"phase": phase, "exact": exact.astype(bool), "unique": unique.astype(bool)})
+
+
+def _sound(cube):
+    """Whether a fixed point of `phase_comparison` passes its flags, (grid..., replica, init); NaN where there is none."""
+    flags = passed(cube, "free_entropy_by_start")
+    return flags.where(cube.converged_by_start.notnull())
+
+
+def _phase(overlap, overlap_shift, entropy, entropy_shift, learned, flags, gap):
+    """`phases` at one point: arrays (replica, start, ...), the uninformed start first."""
+    there, sound = np.isfinite(flags).any(axis=1), flags == 1
+    found = []
+    for start in range(1, entropy.shape[1]):
+        kept = sound[:, 0] & sound[:, start]
+        if not kept.any() or 2 * kept.sum() < there.sum():
+            found.append(_OPEN)
+            continue
+        pair = [array[kept][:, [0, start]] for array in (overlap, overlap_shift, entropy, entropy_shift)]
+        found.append(_relation(*pair, gap))
+    kept = sound[:, 0]
+    knows, exact = learned[kept, 0] == 1, np.isposinf(entropy[kept, 0])
+    phase = np.nan
+    if _BETTER in found:
+        phase = HARD
+    elif _OPEN not in found and len(set(knows)) == 1:
+        phase = EASY if knows[0] else IMPOSSIBLE
+    return float(phase), float(kept.any() and exact.all()), float(all(one == _SAME for one in found))
+
+
+def _relation(overlap, overlap_shift, entropy, entropy_shift, gap):
+    """How the second of two fixed points stands to the first; arrays (replica, 2, ...)."""
+    (apart, error), size = _joint_difference(overlap, overlap_shift), overlap.shape[-1]
+    apart, error = (np.sqrt(np.sum(entries**2) / size) for entries in (apart, error))
+    if apart + DECIDED * error <= gap:
+        return _SAME
+    exact = np.isposinf(entropy)
+    # On few nodes a fixed point is exact, on all it is not, or the reverse.
+    if np.isinf(entropy_shift).any() or len(np.unique(exact, axis=0)) > 1 or exact.all():
+        return _OPEN
+    if exact.any():
+        gain, spread = np.inf if exact[0, 1] else -np.inf, 0.0
+    else:
+        gain, spread = _joint_difference(entropy, entropy_shift)
+    if gain < -DECIDED * spread:
+        return _WORSE
+    distinct = apart > max(gap, DECIDED * error)
+    if gain > DECIDED * spread and distinct:
+        return _BETTER
+    # Two copies that a symmetry of the model exchanges have one spectrum and one free entropy.
+    spectra = np.linalg.eigvalsh(overlap)
+    shifted = np.linalg.eigvalsh(overlap + overlap_shift)
+    apart, error = _joint_difference(spectra, shifted - spectra)
+    copies = np.sqrt(np.sum((np.abs(apart) + DECIDED * error) ** 2) / size) <= gap
+    return _SAME if copies and abs(gain) <= DECIDED * spread else _OPEN
+
+
+def _joint_difference(values, shifts):
+    """Second minus first of two numbers (replica, 2, ...): mean over replicas and its error, see `phases`."""
+    difference, shift = (np.moveaxis(array[:, 1] - array[:, 0], 0, -1) for array in (values, shifts))
+    mean, error = mean_with_floor(difference, np.abs(shift))
+    return mean, np.hypot(error, shift.mean(axis=-1))
+
+
+def free_entropy_gain(cube) -> xr.Dataset:
+    """Free entropy of the informed minus that of the uninformed fixed point, over all replicas of `phase_comparison` together.
+
+    Returns
+    -------
+    Dataset
+        `gain` and `error` (grid...), as in `phases`; NaN where one of both is infinite, and where fewer than half of the replicas
+        pass their flags.
+    """
+    sound = _sound(cube).min("init", skipna=False)
+    kept = (sound == 1) & (2 * (sound == 1).sum("replica") >= sound.notnull().sum("replica"))
+
+    def difference(name):
+        by_start = cube[name].where(kept)
+        return (by_start.sel(init="informed") - by_start.sel(init="uninformed")).transpose(..., "replica")
+
+    values, shifts = difference("free_entropy_by_start"), difference("free_entropy_by_start_node_error")
+    mean, error = mean_with_floor(values.values, np.abs(shifts.values))
+    error = np.hypot(error, np.nan_to_num(mean_and_error(shifts.values, axis=-1)[0]))
+    dims = values.dims[:-1]
+    return xr.Dataset({"gain": (dims, mean), "error": (dims, error)}, {name: values[name] for name in dims})
+
+
+def equal_free_entropy(cube):
+    """Alpha at which the free entropy of the informed fixed point becomes the larger one, and its error.
+
+    The zero of `free_entropy_gain`, linear between the points of the grid around the first change of sign; its error is that of
+    the gain there over the slope. Both are NaN without a change of sign.
+    """
+    found = free_entropy_gain(cube).dropna("alpha").sortby("alpha")
+    alpha, gain, error = found.alpha.values, found.gain.values, found.error.values
+    first = np.flatnonzero((gain[:-1] <= 0) & (gain[1:] > 0))
+    if not first.size:
+        return np.nan, np.nan
+    low, high = first[0], first[0] + 1
+    part = gain[low] / (gain[low] - gain[high])
+    slope = (gain[high] - gain[low]) / (alpha[high] - alpha[low])
+    # The nodes of a replica are the same at all alpha: the errors of both ends have one sign.
+    spread = ((1.0 - part) * error[low] + part * error[high]) / slope
+    return float(alpha[low] + part * (alpha[high] - alpha[low])), float(spread)
 
 
 def growth_at_threshold(cube, layer) -> xr.Dataset:

@@ -90,7 +90,7 @@ VARIABLES = (
     Variable(
         "error_bayes",
         (),
-        "generalisation error of the posterior mean of the output",
+        "generalisation error of the posterior mean of the output, at the fixed point",
         "ε_Bayes",
         "summed over the entries of the output matrix; missing where fewer than 20 effective nodes carry the mean",
         "E ||g(h) - E[g(h) | omega]||_F^2",
@@ -299,18 +299,35 @@ VARIABLES = (
     Variable(
         "overlap_by_start_node_error",
         ("init", *_PAIR),
-        "standard error of the overlap from each start, from the finite number of nodes, within one replica",
+        "error of the overlap from each start from the finite number of nodes, within one replica",
         "",
-        f"{_PRIOR}; large where few and all nodes end on two sides of a jump",
-        "|Q(n / 4) - Q(n)| / sqrt(3), on the first n / 4 and on all n nodes",
+        f"{_PRIOR}, signed: its mean over replicas is the error that they share; large where few and all nodes end on two sides "
+        "of a jump",
+        "(Q(n / 4) - Q(n)) / sqrt(3), on the first n / 4 and on all n nodes",
     ),
     Variable(
         "free_entropy_by_start",
         ("init",),
         "replica free entropy of the fixed point of each start",
         "Φ",
-        "per dimension, up to alpha times a constant in Q; infinite at exact recovery",
+        "per dimension, up to alpha times a constant in Q; infinite at exact recovery from continuous outputs",
         "Phi(Q) = 1/2 tr Q + 1/2 log det(I - Q) + alpha E log Z_out",
+    ),
+    Variable(
+        "free_entropy_by_start_node_error",
+        ("init",),
+        "error of the free entropy of each start from the finite number of nodes, within one replica",
+        "",
+        "as the free entropy, signed: its mean over replicas is the error that they share; missing or infinite at exact recovery",
+        "(Phi(n / 4) - Phi(n)) / sqrt(3), each at its own fixed point, on the first n / 4 and on all n nodes",
+    ),
+    Variable(
+        "learned_by_start",
+        ("init",),
+        "whether the overlap from each start differs from the one without data",
+        "",
+        "true or false; the phase of learning follows from all replicas together (readings.phases)",
+        "root mean square of the difference of a row above a tenth of gap",
     ),
     Variable(
         "converged_by_start",
@@ -319,15 +336,6 @@ VARIABLES = (
         "",
         "true or false; says nothing about the error of few nodes",
         "stopping rule of the iteration; small changes of the end point do not grow",
-    ),
-    Variable(
-        "phase",
-        (),
-        "phase of learning",
-        "",
-        "0 impossible, 1 hard, 2 easy; missing where a fixed point did not converge, and where both differ, if both diverge or "
-        "the difference is within three errors of few nodes",
-        "free entropies of the fixed points from the uninformed and the informed start",
     ),
 )
 

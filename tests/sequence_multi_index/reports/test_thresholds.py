@@ -18,6 +18,12 @@ def test_phase_retrieval(capsys):
     # freedom exceeds 12.9 with probability 1e-3; rounding to four digits comes on top.
     assert abs(alpha - 0.5) < 12.9 * error + 1e-4
     assert "finite sum" in printed
+    # Recovery is optimal from 1 on, and message passing reaches it from 1.128 on (`test_phases`). A bracket has the width .01
+    # alpha, and its half is part of the error; the scatter of four replicas of 1024 nodes is below it. Three errors, fixed seed.
+    for words, wanted in (("exact recovery is Bayes-optimal", 1.0), ("AMP recovers exactly", 1.128)):
+        alpha, error = map(float, re.search(rf"{words} from alpha = (\S+) ± (\S+) on", printed).groups())
+        assert error < 0.02
+        assert abs(alpha - wanted) < 3 * error
 
 
 def test_two_layers_in_order(capsys):
@@ -43,6 +49,20 @@ def test_a_parity_of_two_is_one_step_of_two_directions(capsys):
     alpha, error = map(float, re.search(r"1\. alpha = (\S+) ± (\S+), learned: row 1 and row 2\n", printed).groups())
     assert abs(alpha - 0.25 * np.pi**2) < 4 * error + 1e-4
     assert "2. " not in printed
+    assert "exact recovery: at no alpha, because the outputs are discrete and the weights are not" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--link", "product", "--rows", "2"], "not computed, because the channel is sampled"),
+        (["--link", "phase_retrieval", "--noise", "0.1"], "at no alpha, because the output has noise"),
+        (["--depth", "1", "--tokens", "5"], "not computed for more than 4 fields"),
+    ],
+)
+def test_what_is_not_computed_of_exact_recovery_is_said(arguments, words, capsys):
+    assert main(["thresholds", *arguments, "--nodes", "16", "--replicas", "2", "--resolution", "0.25"]) == 0
+    assert f"exact recovery: {words}" in capsys.readouterr().out
 
 
 NOT_BROADCAST = """\

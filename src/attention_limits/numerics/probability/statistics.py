@@ -118,6 +118,26 @@ def mean_with_floor(values, own):
     return mean, np.fmax(spread, np.where(count > 0, least, np.nan))
 
 
+def mean_of_brackets(below, above, node_error):
+    """Mean over the last axis of the middles of brackets, and its error.
+
+    The error is the standard error together with half of the mean width, and with the mean error of few nodes. Replicas without a
+    bracket are NaN; NaN where no replica has one.
+
+    Parameters
+    ----------
+    below, above, node_error : arrays (..., replicas)
+
+    Returns
+    -------
+    mean, error : arrays (...)
+    """
+    below, above = np.asarray(below, dtype=float), np.asarray(above, dtype=float)
+    mean, spread = mean_and_error(0.5 * (below + above), axis=-1)
+    width, shared = (mean_and_error(values, axis=-1)[0] for values in (above - below, node_error))
+    return mean, np.sqrt(np.nan_to_num(spread) ** 2 + 0.25 * width**2 + np.nan_to_num(shared) ** 2)
+
+
 def lies_on_two_sides(replicas):
     """Whether the replicas of a point lie on two sides of a jump: their mean then describes neither side.
 

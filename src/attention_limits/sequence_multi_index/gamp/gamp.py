@@ -10,6 +10,10 @@ mean and the covariance (`priors`). Side information S = sqrt(lambda) W + sqrt(1
 precision and sqrt(lambda) / (1 - lambda) S to b. The sums of an iteration leave out the outputs whose channel does not meet its
 check; `GampRun.resolved` is the smallest fraction of the others.
 
+The start is a small random estimate, or informed: the posterior mean of an observation of the weights that the iteration does not
+see later. The state evolution from the same overlap describes it. An informed start near the teacher shows a fixed point that
+message passing does not find by itself (the strong side information of Troiani et al. 2025).
+
 A row k may be held at an overlap q: its estimate stays q W_k + sqrt(q (1 - q)) N and its variance 1 - q. This estimate does
 not depend on the data. Therefore its field has no Onsager term, and the other rows need their block of A alone.
 """
@@ -25,6 +29,7 @@ from attention_limits.sequence_multi_index.gamp.messages import (
     Knowledge,
     State,
     hold,
+    informed,
     knowledge,
     outputs,
     overlaps,
@@ -35,7 +40,8 @@ from attention_limits.sequence_multi_index.priors.gaussian import as_prior
 from attention_limits.sequence_multi_index.priors.prior import Prior
 
 # Recovery counts as exact if all eigenvalues of V are below this number when one of them falls to SMALLEST_VARIANCE.
-RECOVERED = 1e-3
+# The estimate must have settled too, to a larger change than any tolerance: on a small data set V can shrink while it runs away.
+RECOVERED, SETTLED = 1e-3, 0.1
 # A layer whose estimate is smaller than this, in root mean square, is zero.
 NEGLIGIBLE = 1e-5
 
@@ -100,7 +106,7 @@ class GampRun:
     cosine : array (T, P)
         Cosine similarity of each layer's estimate and teacher, signed.
     variance : array (T, P, P)
-        V, the covariance of the weights' posterior as GAMP predicts it: Bayes-optimally, E w w^T - V = norm.
+        V, the covariance of the weights' posterior as GAMP predicts it: with the true prior and channel E w w^T - V = norm.
     weights : array (P, D)
         Last W_hat.
     residual : float
@@ -133,6 +139,9 @@ class Settings(Protocol):
     start_overlap : float
         q_0: W_hat starts as E w plus sqrt(q_0) times noise of the covariance of w, and V as (1 - q_0) Cov(w); the finite size
         breaks the symmetry.
+    informed_start : float or None
+        Instead, W_hat and V are posterior mean and covariance of W given sqrt(r) W + N, r = q / (1 - q) for this number q: the
+        overlap of the start for standard normal weights.
     side_information : float
         lambda in [0, 1).
     regularization : float
@@ -144,6 +153,7 @@ class Settings(Protocol):
     max_iterations: int
     damping: float
     start_overlap: float
+    informed_start: float | None
     side_information: float
     regularization: float
     tolerance: float
@@ -152,7 +162,7 @@ class Settings(Protocol):
 def run(
     channel: Channel, data: Dataset, generator, settings: Settings, prior: Prior | None = None, held=None
 ) -> GampRun:
-    """Run GAMP from a small random estimate.
+    """Run GAMP from a small random estimate, or from an informed one.
 
     Parameters
     ----------
@@ -177,11 +187,12 @@ def run(
     size, dimension, prior = channel.link.rows, data.teacher.shape[1], as_prior(prior, channel.link)
     # One matrix of all tokens: both products with the data are plain matrix products.
     tokens = data.sequences.reshape(-1, dimension) / np.sqrt(dimension)
-    state = State(
-        prior.start(settings.start_overlap, dimension, generator),
-        (1.0 - settings.start_overlap) * prior.covariance,
-        np.zeros((len(data.observed), size, channel.link.tokens)),
-    )
+    if settings.informed_start is None:
+        estimate = prior.start(settings.start_overlap, dimension, generator)
+        variance = (1.0 - settings.start_overlap) * prior.covariance
+    else:
+        estimate, variance = informed(prior, data.teacher, settings.informed_start, generator)
+    state = State(estimate, variance, np.zeros((len(data.observed), size, channel.link.tokens)))
     known = knowledge(prior, data.teacher, settings.side_information, generator)
     free = np.arange(size)
     if held is not None:
@@ -210,7 +221,8 @@ def run(
         path.append(overlaps(state, data.teacher))
         spectrum = np.linalg.eigvalsh(state.variance[np.ix_(free, free)])
         at_the_end = spectrum.min(initial=1.0) <= SMALLEST_VARIANCE
-        converged = bool(residual <= settings.tolerance or (at_the_end and spectrum[-1] <= RECOVERED))
+        exact = at_the_end and spectrum[-1] <= RECOVERED and residual <= SETTLED
+        converged = bool(residual <= settings.tolerance or exact)
         if converged or at_the_end or not np.isfinite(residual):
             break
     overlap, norm, variance = (np.array(matrices) for matrices in zip(*path, strict=True))

@@ -69,6 +69,24 @@ def knowledge(prior: Prior, teacher, side_information, generator) -> Knowledge:
     return Knowledge(prior, hint, np.sqrt(side_information) / (1.0 - side_information) * side)
 
 
+def informed(prior: Prior, teacher, overlap, generator) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior mean (P, D) and covariance (P, P) of the weights W given sqrt(r) W + N, r = q / (1 - q).
+
+    `teacher` is W (P, D), of the law `prior`; `overlap` is q in (0, 1), the overlap of the mean for standard normal weights;
+    `generator` draws N.
+    """
+    q = min(overlap, LARGEST_OVERLAP)
+    precision = q / (1.0 - q)
+    observed = precision * teacher + np.sqrt(precision) * generator.standard_normal(teacher.shape)
+    mean, covariance = prior.denoise(observed, precision * np.eye(prior.rows))
+    return mean, clip_spectrum(covariance, smallest_variance(prior), np.inf)
+
+
+def smallest_variance(prior: Prior):
+    """Smallest eigenvalue of V for a `prior`: the iteration ends at SMALLEST_VARIANCE, except for discrete weights."""
+    return SMALLEST_OF_DISCRETE if np.isfinite(prior.entropy) else 0.5 * SMALLEST_VARIANCE
+
+
 def hold(state: State, teacher, held, generator) -> tuple[State, np.ndarray]:
     """The state with the rows that are held at the overlaps `held` (P,), NaN for free rows, and the numbers of the free rows.
 
@@ -119,8 +137,7 @@ def update(tokens, state: State, g, derivative, known: Knowledge, damping, free)
     estimate[free] = mean + damping * state.estimate[free]
     mixed = (1.0 - damping) * covariance + damping * state.variance[block]
     largest = np.linalg.eigvalsh(known.prior.covariance).max(initial=0.0)
-    smallest = SMALLEST_OF_DISCRETE if np.isfinite(known.prior.entropy) else 0.5 * SMALLEST_VARIANCE
-    variance[block] = clip_spectrum(mixed, smallest, largest)
+    variance[block] = clip_spectrum(mixed, smallest_variance(known.prior), largest)
     # The contribution of each sample to the (damped) estimate, which its field must not contain.
     reaction = np.einsum("pq,nqa->npa", covariance, g[:, free])
     onsager[:, free] = (1.0 - damping) * reaction + damping * state.onsager[:, free]

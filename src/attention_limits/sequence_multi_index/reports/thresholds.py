@@ -1,4 +1,4 @@
-"""The thresholds of weak recovery of one link, with errors over independent scramblings of the nodes.
+"""The thresholds of one link, with errors over independent scramblings of the nodes: weak recovery, and exact recovery.
 
 Source: Troiani et al. 2025, arXiv:2502.00901.
 """
@@ -6,11 +6,12 @@ Source: Troiani et al. 2025, arXiv:2502.00901.
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
-from attention_limits.numerics.probability.statistics import mean_with_floor
+from attention_limits.numerics.probability.statistics import mean_of_brackets, mean_with_floor
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.base.registry import RESOLVED
 from attention_limits.pipeline.base.streams import Streams
@@ -18,15 +19,31 @@ from attention_limits.sequence_multi_index.channels.averages import node_dimensi
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.priors.loading import load_prior
 from attention_limits.sequence_multi_index.reports.check_link import sound_link
-from attention_limits.sequence_multi_index.schema.thresholds import Thresholds
+from attention_limits.sequence_multi_index.schema.thresholds import RecoverySolver, Thresholds
+from attention_limits.sequence_multi_index.state_evolution.exact_recovery import exact_recovery, optimal_recovery
 from attention_limits.sequence_multi_index.weak_recovery.staircase import staircase
 
 # Coarser than that of the experiments, because a report uses fewer nodes.
 TOLERANCE = 1e-3
+# Exact recovery is computed up to this number of fields per output, and for exact channels: other links need minutes.
+MOST_FIELDS = 4
+RECOVERY_WIDTH, RECOVERY_ITERATIONS = 0.01, 500
+# Name of the row, search, and words where it finds a bracket and where it finds none.
+_RECOVERIES = (
+    (
+        "exact recovery, optimal", optimal_recovery, "exact recovery is Bayes-optimal",
+        "exact recovery is not Bayes-optimal",
+    ),
+    ("exact recovery, AMP", exact_recovery, "AMP recovers exactly", "AMP does not recover exactly"),
+)  # fmt: skip
 
 
 def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dict], dict]:
-    """The staircase of weak recovery (`staircase`, Troiani et al. 2025, arXiv:2502.00901), one row per step.
+    """The staircase of weak recovery (`staircase`, Troiani et al. 2025, arXiv:2502.00901), and exact recovery.
+
+    One row per step. Then two rows, of the alpha from which on exact recovery is Bayes-optimal, and of that from which on message
+    passing recovers (`exact_recovery`); between them recovery is hard. One row says why they are not computed, where this is so.
+    Weak recovery is that of message passing: a jump of the optimal overlap below it is not computed (`phase_comparison`).
 
     Parameters
     ----------
@@ -40,9 +57,10 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
     -------
     rows : list of dict
         `threshold`: its name. `value` and `error`: alpha = n / D, mean over replicas and standard error; NaN where nothing more
-        is learned. `bound`: nothing is learned below this alpha. `learnt`: the rows of W, or combinations. `before`: overlap of
-        each row at this threshold. `found`, `converged`: number of replicas. `resolved`: smallest fraction of outputs whose
-        channel met its check. `text`: all this in words.
+        is learned, and where it is not computed; infinite where no alpha recovers exactly. `text`: all this in words. Of weak
+        recovery alone: `bound`: nothing is learned below this alpha; `learnt`: the rows of W, or combinations; `before`: overlap
+        of each row at this threshold; `resolved`: smallest fraction of outputs whose channel met its check. `found`, `converged`:
+        number of replicas.
     notes : dict
         `method`, and `warning` where the channel met its check on few outputs.
 
@@ -59,18 +77,70 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
         channels = [Channel(link, asked.solver.resolution, streams.generator("channel", r)) for r in range(replicas)]
     except ValueError as error:
         raise SpecError([str(error)]) from None
-    dimension, runs = node_dimension(link), []
+    dimension, runs, node_sets = node_dimension(link), [], []
     for r in range(replicas):
         few = gaussian_nodes(dimension, nodes, streams.generator("nodes", r))
         many = gaussian_nodes(dimension, 8 * nodes, streams.generator("nodes at zero", r))
         said = _report(r, replicas) if report else lambda number, step: None
         runs.append(staircase(channels[r], few, many, TOLERANCE, report=said, prior=prior))
+        node_sets.append(few)
     count = max(len(steps) for steps in runs)
     rows = [_row(k + 1, [steps[k] for steps in runs if k < len(steps)], replicas) for k in range(count)]
     notes = {"method": f"channel by {channels[0].method}; errors over {replicas} scramblings of {nodes} nodes"}
     if (resolved := min(row["resolved"] for row in rows)) < RESOLVED:
         notes["warning"] = f"the channel met its check on only {resolved:.0%} of the outputs; raise resolution"
-    return rows, notes
+    return rows + _recovery_rows(channels, node_sets, prior, asked, report), notes
+
+
+def _recovery_rows(channels, node_sets, prior, asked, report):
+    """The rows of exact recovery: optimal, and by message passing; or one that says why there is none."""
+    never, not_computed = _no_recovery(channels[0], prior)
+    if never or not_computed:
+        value, text = (np.inf, never) if never else (np.nan, not_computed)
+        return [_recovery_row("exact recovery", value, 0.0 if never else np.nan, f"exact recovery: {text}")]
+    given = RecoverySolver(nodes=asked.solver.nodes, max_iterations=RECOVERY_ITERATIONS, width=RECOVERY_WIDTH)
+    settings, rows = SimpleNamespace(**vars(given), warm_up=4, side_information=0.0, regularization=0.0), []
+    for name, search, words, none in _RECOVERIES:
+        found = []
+        for replica, (channel, nodes) in enumerate(zip(channels, node_sets, strict=True), 1):
+            found.append(search(channel, nodes, settings, prior))
+            if report:
+                bracket = f"{found[-1].below:.4f} to {found[-1].above:.4f}"
+                print(f"replica {replica} of {len(channels)}, {name}: alpha = {bracket}", file=sys.stderr, flush=True)
+        brackets = np.transpose([(one.below, one.above, one.node_error) for one in found])
+        value, error = map(float, mean_of_brackets(*brackets))
+        counts = {"found": int(np.isfinite(brackets[1]).sum()), "converged": sum(one.converged for one in found)}
+        text = f"{words} from alpha = {value:.4f} ± {error:.4f} on"
+        if not counts["found"]:
+            text = f"{none} below alpha = {given.highest:g}"
+        elif min(counts.values()) < len(found):
+            text += f" ({counts['found']} of {len(found)} replicas, {counts['converged']} converged)"
+        rows.append(_recovery_row(name, value, error, text) | counts)
+    return rows
+
+
+def _recovery_row(name, value, error, text):
+    return {"threshold": name, "value": value, "error": error, "normalisation": "n / D", "text": text}
+
+
+def _no_recovery(channel, prior):
+    """Why no alpha recovers exactly, and why it is not computed; empty texts where it is."""
+    link = channel.link
+    if link.noise_dimension:
+        return "at no alpha, because the output has noise", ""
+    if link.output_entropy == 0 and not np.isfinite(prior.entropy):
+        return "at no alpha, because the outputs are discrete and the weights are not", ""
+    if channel.sampled:
+        return (
+            "",
+            "not computed, because the channel is sampled; see the estimators exact_recovery and phase_comparison",
+        )
+    if link.rows * link.tokens > MOST_FIELDS:
+        return (
+            "",
+            f"not computed for more than {MOST_FIELDS} fields; see the estimators exact_recovery and phase_comparison",
+        )
+    return "", ""
 
 
 def _report(replica, replicas):

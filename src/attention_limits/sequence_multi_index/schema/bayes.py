@@ -1,4 +1,4 @@
-"""Keys of Bayes-optimal estimates (state evolution, phases, GAMP) and of the data: one class for each estimator."""
+"""Keys of state evolution, phases and GAMP with the true prior and channel, and of the data: one class for each estimator."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -123,13 +123,17 @@ class TrajectorySolver(Section):
 
 
 class PhasesSolver(FixedPointSolver):
-    """Numerical parameters of the two fixed points of a phase."""
+    """Numerical parameters of the fixed points that are compared."""
 
     max_iterations: Annotated[Whole, Field(ge=1, le=100000, description="Largest number of iterations.")] = 300
     gap: Annotated[float, Field(gt=0, le=0.5, description=(
         "Fixed points count as equal when their overlaps agree within this value, in units of the prior variance. An overlap "
         "below a tenth of it counts as zero."
     ))] = 0.01  # fmt: skip
+    starts: Annotated[Whole, Field(ge=0, le=64, description=(
+        "Number of random starts besides the uninformed and the informed one, the same in every replica: overlaps with uniform "
+        "eigenvalues in random directions, diagonal where the signs of the rows are free."
+    ))] = 0  # fmt: skip
 
 
 class GampSolver(Section):
@@ -141,6 +145,10 @@ class GampSolver(Section):
     max_iterations: Annotated[Whole, Field(ge=1, le=10000, description="Largest number of iterations.")] = 120
     damping: Damping = 0.0
     start_overlap: StartOverlap = 0.001
+    informed_start: Annotated[float, Field(gt=0, lt=1, description=(
+        "Overlap q of an informed start: GAMP begins at the posterior mean of W given sqrt(r) W + N, r = q / (1 - q), which it "
+        "does not see later; q is its overlap for standard normal weights. Without this key GAMP begins at a random estimate."
+    ))] | None = None  # fmt: skip
     tolerance: GampTolerance = 0.01
     side_information: SideInformation = 0.0
     regularization: Regularization = 0.0
@@ -159,7 +167,7 @@ class HeldGampSolver(Section):
 
 
 class StateEvolution(OfNodes, Specification):
-    """State evolution computes the Bayes-optimal overlaps, free entropy and errors from the uninformed start."""
+    """State evolution computes overlaps, free entropy and errors of the AMP fixed point, from the uninformed start."""
 
     model: TeacherModel = TeacherModel()
     grid: AlphaGrid
@@ -167,7 +175,7 @@ class StateEvolution(OfNodes, Specification):
 
 
 class StateEvolutionInformed(StateEvolution):
-    """State evolution computes the Bayes-optimal overlaps, free entropy and errors from the informed start."""
+    """State evolution computes overlaps, free entropy and errors of the fixed point from the informed start."""
 
     solver: InformedSolver = InformedSolver()
 
@@ -182,7 +190,7 @@ class HeldOverlap(OfNodes, Specification):
 
 
 class ExchangeableLayers(OfNodes, Specification):
-    """State evolution computes the Bayes-optimal overlaps of layers that may change their places, as four numbers."""
+    """State evolution computes the overlaps of layers that may change their places at one fixed point, as four numbers."""
 
     needs: ClassVar = frozenset({POSTERIOR, EXCHANGEABLE})
     model: TeacherModel = TeacherModel(link="committee_depth", depth=4)
@@ -204,7 +212,7 @@ class ExchangeableLayers(OfNodes, Specification):
 
 
 class StateEvolutionTrajectory(OfNodes, Specification):
-    """State evolution computes the Bayes-optimal overlaps after each iteration."""
+    """State evolution computes the overlaps of AMP after each iteration."""
 
     model: TeacherModel = TeacherModel()
     grid: AlphaGrid
@@ -212,7 +220,7 @@ class StateEvolutionTrajectory(OfNodes, Specification):
 
 
 class PhaseComparison(OfNodes, Specification):
-    """State evolution from both starts and the free entropies determine the phase of learning."""
+    """State evolution computes the fixed points of several starts and their free entropies, from which the phases follow."""
 
     model: TeacherModel = TeacherModel()
     grid: AlphaGrid

@@ -1,7 +1,9 @@
-"""Exact recovery: the alpha beyond which the state evolution from the uninformed start ends at Q = E w w^T.
+"""Exact recovery, Q = E w w^T: the alpha from which on the uninformed start ends there, and that from which on it is optimal.
 
-The fixed points are those of Troiani et al. 2025 (arXiv:2502.00901); the search is derived in this module. Each step
-of a bisection computes one fixed point. We assume that more data do not undo the recovery.
+The first is alpha of message passing. At the second one the recovered fixed point gets the largest free entropy: from there on
+recovery is possible, and hard up to the first. The fixed points are those of Troiani et al. 2025 (arXiv:2502.00901); the search
+is derived in this module. Each step of a bisection computes one or two fixed points. We assume that more data do not undo the
+recovery.
 """
 
 from dataclasses import dataclass
@@ -10,10 +12,10 @@ from typing import Protocol
 import numpy as np
 
 from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.priors.gaussian import as_prior
 from attention_limits.sequence_multi_index.priors.prior import Prior
 from attention_limits.sequence_multi_index.state_evolution.fixed_point import RECOVERED, Settings, solve
-
-START = 1e-3
+from attention_limits.sequence_multi_index.state_evolution.phases import INFORMED_START, UNINFORMED_START, branch
 
 
 class RecoverySettings(Settings, Protocol):
@@ -53,7 +55,9 @@ class Recovery:
 
 
 def exact_recovery(channel: Channel, nodes, settings: RecoverySettings, prior: Prior | None = None) -> Recovery:
-    """Bisection in the logarithm of alpha, on all nodes and on the first half of them.
+    """The alpha from which on the uninformed start recovers.
+
+    Bisection in its logarithm, on all nodes and on the first half of them.
 
     Parameters
     ----------
@@ -64,26 +68,55 @@ def exact_recovery(channel: Channel, nodes, settings: RecoverySettings, prior: P
     prior : Prior, optional
         Standard normal weights by default.
     """
-    below, above, converged = _bracket(channel, nodes, settings, prior)
-    few_below, few_above, _ = _bracket(channel, nodes.head(len(nodes) // 2), settings, prior)
+
+    def recovered(alpha, some):
+        point = solve(channel, alpha, some, UNINFORMED_START, settings, prior=prior)
+        exact = _is_exact(point)
+        return exact, point.converged or exact
+
+    return _recovery(recovered, nodes, settings)
+
+
+def optimal_recovery(channel: Channel, nodes, settings: RecoverySettings, prior: Prior | None = None) -> Recovery:
+    """The alpha from which on recovery is Bayes-optimal: it is a stable fixed point, and that of largest free entropy.
+
+    `channel`, `nodes`, `settings` and `prior` are those of `exact_recovery`. The other fixed point follows from the uninformed
+    start.
+    """
+    prior = as_prior(prior, channel.link)
+
+    def recovered(alpha, some):
+        informed, best, _ = branch(channel, alpha, some, INFORMED_START, settings, prior)
+        # The start itself is nearly exact: the iteration must have reached the edge.
+        stays = _is_exact(informed) and prior.recovered(informed.value)
+        if not stays or np.isposinf(best):
+            return stays, informed.converged
+        other, phi, _ = branch(channel, alpha, some, UNINFORMED_START, settings, prior)
+        return _is_exact(other) or best > phi, informed.converged and other.converged
+
+    return _recovery(recovered, nodes, settings)
+
+
+def _is_exact(point):
+    return bool(np.all(np.diag(point.value) >= 1.0 - RECOVERED))
+
+
+def _recovery(recovered, nodes, settings):
+    """The bracket of `recovered(alpha, nodes)`, which returns whether recovery holds and whether its iterations converged."""
+    below, above, converged = _bracket(recovered, nodes, settings)
+    few_below, few_above, _ = _bracket(recovered, nodes.head(len(nodes) // 2), settings)
     return Recovery(below, above, converged, 0.5 * abs(below + above - few_below - few_above))
 
 
-def _bracket(channel, nodes, settings, prior):
+def _bracket(recovered, nodes, settings):
     """`Recovery.below`, `above` and `converged` on some nodes."""
-    converged = True
-
-    def recovered(alpha):
-        nonlocal converged
-        point = solve(channel, alpha, nodes, START, settings, prior=prior)
-        exact = bool(np.all(np.diag(point.value) >= 1.0 - RECOVERED))
-        converged &= point.converged or exact
-        return exact
-
-    if not recovered(settings.highest):
+    holds, converged = recovered(settings.highest, nodes)
+    if not holds:
         return np.nan, np.nan, converged
     below, above = 1e-2 * settings.highest, settings.highest
     while above > (1.0 + settings.width) * below:
         middle = np.sqrt(below * above)
-        below, above = (below, middle) if recovered(middle) else (middle, above)
+        holds, settled = recovered(middle, nodes)
+        converged &= settled
+        below, above = (below, middle) if holds else (middle, above)
     return float(below), float(above), converged

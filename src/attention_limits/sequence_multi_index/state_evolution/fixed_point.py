@@ -1,4 +1,4 @@
-"""Bayes-optimal state evolution of a sequence multi-index model.
+"""State evolution of a sequence multi-index model, for a solver that knows prior and channel.
 
 With the overlap Q = W_hat W^T / D (P x P) and V = E w w^T - Q, one step is
 
@@ -34,8 +34,6 @@ from attention_limits.sequence_multi_index.state_evolution.stability import ACCU
 
 # The fixed point on this share of the nodes, one over the number, gives the error of few nodes.
 FEW = 4
-
-
 # Once a row reaches the largest overlap and no other has 1 - Q above this number, all are recovered exactly, and the iteration
 # ends: the others follow at a fixed ratio.
 RECOVERED = 1e-3
@@ -302,9 +300,9 @@ def solve(
     nodes : GaussianNodes
         Kept fixed, so that the iteration is a deterministic map with its own fixed point; independent sets of nodes give
         independent fixed points, and their spread the error.
-    start : float
-        Initial Q_hat = start / (1 - start) I with 0 < start < 1, which is Q = start * I for standard normal weights: near 0 is
-        uninformed, near 1 informed.
+    start : float or array (P, P)
+        Initial Q_hat, positive semi-definite; a number in (0, 1) stands for start / (1 - start) I, which is Q = start * I for
+        standard normal weights: near 0 is uninformed, near 1 informed.
     settings : Settings
     held : array (P,) or None
         Overlaps in [0, 1] that are held fixed on the diagonal of Q, NaN for the rows that are free; only for links that offer
@@ -323,11 +321,12 @@ def solve(
     Raises
     ------
     ValueError
-        For alpha < 0, a start outside (0, 1), a prior with other rows, or overlaps held where they cannot be.
+        For alpha < 0, a start outside its range, a prior with other rows, or overlaps held where they cannot be.
     """
-    if alpha < 0 or not 0 < start < 1:
-        raise ValueError(f"need alpha >= 0 and 0 < start < 1; got {alpha}, {start}")
     size, prior = channel.link.rows, as_prior(prior, channel.link)
+    given = np.shape(start) == (size, size)
+    if alpha < 0 or not (given or (np.ndim(start) == 0 and 0 < start < 1)):
+        raise ValueError(f"need alpha >= 0 and 0 < start < 1, or a precision of {size} rows; got {alpha}, {start}")
     if held is not None:
         require(channel.link, {DIAGONAL_OVERLAP})
         if not prior.rotations:
@@ -337,7 +336,7 @@ def solve(
     # Zero is a limit of the logarithmic coordinates: 1e-12 is zero to rounding.
     kept = np.log(1.0 / (1.0 - np.clip(held[fixed], 1e-12, LARGEST_OVERLAP)) - 1.0)
     step = _Map(channel, prior, alpha, settings, steps, fixed, np.setdiff1d(np.arange(size), fixed), kept)
-    first = step.hold(to_coordinates(start / (1.0 - start) * np.eye(size), steps.seed_overlap))
+    first = step.hold(to_coordinates(start if given else start / (1.0 - start) * np.eye(size), steps.seed_overlap))
     few = None
     if settings.warm_up > 1:
         warm = step.fixed_point(nodes.head(len(nodes) // settings.warm_up), first, tested=False)

@@ -1,4 +1,4 @@
-"""The Bayes-optimal state evolution as a function of the iteration.
+"""The state evolution as a function of the iteration.
 
     Q_hat_t = alpha E sum_a g_a g_a^T + lambda / (1 - lambda) I at Q_(t-1),   Q_t = f(Q_hat_t)
 

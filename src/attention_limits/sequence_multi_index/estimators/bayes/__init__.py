@@ -1,3 +1,3 @@
-"""Doors to the computation of Bayes-optimal estimates: state evolution, phases, GAMP. Each module has `run(spec, streams)`,
+"""Doors to state evolution, phases and GAMP with the true prior and channel. Each module has `run(spec, streams)`,
 which returns an xarray.Dataset.
 """

@@ -1,4 +1,4 @@
-"""Learning curve from the Bayes-optimal state evolution; one replica is one scrambling of the nodes.
+"""Learning curve from the state evolution; one replica is one scrambling of the nodes.
 
 All points of a replica share its nodes: a curve is smooth, and the spread over replicas is its error.
 """

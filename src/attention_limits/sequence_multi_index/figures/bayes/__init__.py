@@ -1,3 +1,4 @@
-"""Figures: further figures of Bayes-optimal estimates. Each module has `draw(cubes)`, which computes nothing; the caption
+"""Figures: further figures of state evolution, phases and GAMP. Each module has `draw(cubes)`, which computes nothing; the
+caption
 stands beside it.
 """

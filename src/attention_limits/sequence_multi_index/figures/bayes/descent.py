@@ -1,4 +1,4 @@
-"""Phase retrieval by GAMP and by gradient descent, beside Bayes-optimal state evolution."""
+"""Phase retrieval by GAMP and by gradient descent, beside state evolution."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ def draw(cubes):
     cube = cubes["phase_retrieval_descent"]
     figure, axes = new_figure(1, 1, 5.6, 4.5)
     theory = cube.sel(estimator="state_evolution", layer=1, layer_star=1).transpose("alpha", "replica", ...)
-    # For a Bayes-optimal estimate the squared cosine is Q.
+    # For a posterior mean the squared cosine is Q.
     cosine = present(np.sqrt(theory.overlap))
     settled = passed(theory, "overlap").sel(alpha=cosine.alpha).values
     curve(axes, cosine.alpha.values, cosine.values, "0.3", "state evolution, uninformed start", flags=settled)

@@ -3,7 +3,7 @@
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import curve, house_style, new_figure, points, present
 from attention_limits.sequence_multi_index.figures.papers.published import BINARY_PERCEPTRON
-from attention_limits.sequence_multi_index.readings import equal_free_entropy, recovery
+from attention_limits.sequence_multi_index.readings import equal_free_entropy, free_entropy_gain, recovery
 
 _PAIR = {"layer": 1, "layer_star": 1, "drop": True}
 
@@ -14,10 +14,8 @@ def draw(cubes):
     cube = cubes["priors_perceptron"]
     figure, (top, bottom) = new_figure(2, 1, 5.2, 5.2, sharex=True, height_ratios=(3, 2))
     _overlaps(top, cube)
-    entropy = present(cube.free_entropy_by_start).transpose("alpha", "replica", "init")
-    gain = entropy.sel(init="informed") - entropy.sel(init="uninformed")
-    flags = passed(cube, "free_entropy_by_start").sel(alpha=gain.alpha).min("init").transpose("alpha", "replica").values
-    curve(bottom, gain.alpha.values, gain.values, "0.3", None, flags=flags, marker="o", markersize=4)
+    found = free_entropy_gain(cube).dropna("alpha")
+    bottom.errorbar(found.alpha, found.gain, found.error, color="0.3", marker="o", markersize=4, capsize=2, linewidth=1)
     bottom.axhline(0, color="0.6", linewidth=0.8)
     thresholds = {
         "optimal": (equal_free_entropy(cube), "C2", "perfect recovery is optimal"),

@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
-from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import house_style, new_figure
+from attention_limits.sequence_multi_index.readings import EASY, HARD, IMPOSSIBLE, phases
 
 LINKS = {
     "phases_attention": "two attention layers",
@@ -13,36 +13,27 @@ LINKS = {
     "phases_sum_of_squares": "$y = h_1^2 + h_2^2$",
     "phases_product": "$y = h_1 h_2$",
 }
-NAMES = ("impossible", "hard", "easy, partial recovery", "easy, exact recovery")
-COLORS = ("#bdbdbd", "#E69F00", "#a6d4f2", "#0072B2")
-UNKNOWN = {"facecolor": "white", "edgecolor": "0.7", "hatch": "////", "linewidth": 0}
+EXACT = EASY + 1
+NAMES = {IMPOSSIBLE: "impossible", HARD: "hard", EASY: "easy, partial recovery", EXACT: "easy, exact recovery"}
+COLORS = {IMPOSSIBLE: "#bdbdbd", HARD: "#E69F00", EASY: "#a6d4f2", EXACT: "#0072B2"}
+UNDECIDED = {"facecolor": "white", "edgecolor": "0.7", "hatch": "////", "linewidth": 0}
 
 
 @house_style
 def draw(cubes):
-    """One bar per link, a strip of it per scrambling, from the cubes phases_*."""
+    """One bar per link, from the cubes phases_*; hatched where the replicas together do not decide."""
     figure, axes = new_figure(1, 1, 6.0, 2.8)
-    colors = ListedColormap(COLORS)
+    colors = ListedColormap([COLORS[code] for code in sorted(COLORS)])
     for row, name in enumerate(LINKS):
-        cube = cubes[name]
-        alpha, phase = cube.alpha.values, _phase(cube)
+        found = phases(cubes[name])
+        alpha, phase = found.alpha.values, found.phase.where(~((found.phase == EASY) & found.exact), EXACT).values
         half = 0.5 * np.diff(alpha, prepend=2 * alpha[0] - alpha[1])
         edges = np.append(alpha - half, alpha[-1] + half[-1])
-        strips = np.linspace(row - 0.38, row + 0.38, phase.shape[1] + 1)
-        axes.broken_barh([(edges[0], edges[-1] - edges[0])], (row - 0.38, 0.76), **UNKNOWN)
-        axes.pcolormesh(edges, strips, phase.T, cmap=colors, vmin=-0.5, vmax=3.5)
+        axes.broken_barh([(edges[0], edges[-1] - edges[0])], (row - 0.38, 0.76), **UNDECIDED)
+        axes.pcolormesh(edges, [row - 0.38, row + 0.38], phase[None], cmap=colors, vmin=-0.5, vmax=3.5)
     axes.set(xlabel=r"samples per dimension $\alpha = n/D$", xlim=(0, 2.4), ylim=(len(LINKS) - 0.5, -0.5))
     axes.set_yticks(range(len(LINKS)), list(LINKS.values()))
-    handles = [Patch(color=color, label=name) for color, name in zip(COLORS, NAMES, strict=True)]
-    handles.append(Patch(**UNKNOWN, label="not known"))
+    handles = [Patch(color=COLORS[code], label=label) for code, label in NAMES.items()]
+    handles.append(Patch(**UNDECIDED, label="not decided"))
     figure.legend(handles=handles, loc="outside upper center", ncols=3)
     return figure
-
-
-def _phase(cube):
-    """Number of the phase in `NAMES`, array (alpha, replica): easy is split by whether recovery is exact; NaN is not known."""
-    phase = cube.phase.transpose("alpha", "replica")
-    exact = np.isposinf(cube.free_entropy_by_start.sel(init="uninformed").transpose("alpha", "replica"))
-    partial, full = map(NAMES.index, ("easy, partial recovery", "easy, exact recovery"))
-    known = passed(cube, "phase").transpose("alpha", "replica") == 1
-    return phase.where((phase != partial) | ~exact, full).where(known).values

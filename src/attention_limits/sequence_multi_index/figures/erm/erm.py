@@ -1,4 +1,4 @@
-"""Empirical risk minimisation of attention layers beside the Bayes-optimal error."""
+"""Empirical risk minimisation of attention layers beside the error of the posterior mean."""
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def draw(cubes):
 
 
 def _error(part):
-    """Generalisation error, (alpha, replica): of the posterior mean where the estimator is Bayes-optimal."""
+    """Generalisation error, (alpha, replica): that of the estimated weights."""
     return part.error_plug_in
 
 

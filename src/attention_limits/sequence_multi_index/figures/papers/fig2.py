@@ -59,7 +59,7 @@ def _gamp_panel(axes, cube):
     cube = cube.sel(estimator="gamp")
     _draw_gamp(axes, cube)
     for layer in (2, 1):
-        # For a Bayes-optimal estimate the squared cosine is Q.
+        # For a posterior mean the squared cosine is Q.
         cosine = present(np.sqrt(theory.sel(layer=layer, layer_star=layer)), "iteration").dropna("replica")
         curve(
             axes, cosine.iteration, cosine.values, LAYER_COLORS[layer], None, _STYLES["state_evolution_trajectory"][0]

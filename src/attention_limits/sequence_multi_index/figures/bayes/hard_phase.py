@@ -1,0 +1,65 @@
+"""The hard phase of phase retrieval: state evolution and GAMP, from the uninformed and from the informed start."""
+
+import numpy as np
+
+from attention_limits.pipeline.cubes.readings import passed, specifications
+from attention_limits.plotting import (
+    SERIES_COLORS,
+    curve,
+    flagged_entry,
+    house_style,
+    new_figure,
+    points,
+    present,
+    realised_alpha,
+)
+from attention_limits.sequence_multi_index.readings import HARD, phases
+
+# Informed below uninformed: where both ends agree, the later one hides the other.
+STARTS = {
+    "informed": ("phases_gamp_informed", SERIES_COLORS[2], "s"),
+    "uninformed": ("phases_gamp", SERIES_COLORS[0], "o"),
+}
+_PAIR = {"layer": 1, "layer_star": 1, "drop": True}
+
+
+@house_style
+def draw(cubes):
+    """Overlaps against alpha, theory from phases_phase_retrieval and simulations from phases_gamp and phases_gamp_informed."""
+    theory, (figure, axes) = cubes["phases_phase_retrieval"], new_figure(1, 1, 5.2, 3.4)
+    phase = phases(theory).phase
+    axes.fill_between(
+        phase.alpha, 0, 1, where=(phase == HARD).values, transform=axes.get_xaxis_transform(), color="0.92", linewidth=0,
+        label="hard",
+    )  # fmt: skip
+    by_start = theory.overlap_by_start.sel(**_PAIR)
+    settled = passed(theory, "overlap_by_start")
+    for start, (name, color, marker) in STARTS.items():
+        overlap = by_start.sel(init=start).transpose("alpha", "replica")
+        flags = settled.sel(init=start).transpose("alpha", "replica").values
+        label = f"state evolution, {start} start"
+        curve(
+            axes,
+            overlap.alpha.values,
+            overlap.values,
+            color,
+            label,
+            "-" if start == "uninformed" else "--",
+            flags=flags,
+        )
+        gamp = cubes[name]
+        found = present(np.abs(gamp.overlap.sel(**_PAIR)) / gamp.teacher_norm.sel(**_PAIR)).transpose(
+            "alpha", "replica"
+        )
+        # An estimate that ran away is flagged, and far outside of the axes.
+        found = found.where(found < 2.0)
+        flags = passed(gamp, "overlap").transpose("alpha", "replica").values
+        points(axes, realised_alpha(gamp, found.alpha), found.values, flags, color, f"GAMP, {start} start", marker)
+    dimension = specifications(cubes["phases_gamp"])["gamp"]["solver"]["dimension"]
+    flagged_entry(axes)
+    axes.set(
+        xlabel=r"samples per dimension $\alpha = n/D$", ylabel="overlap with the teacher", xlim=(0.4, 1.35), ylim=(-0.03, 1.05),
+        title=f"$y = h^2$, GAMP at $D = {dimension}$",
+    )  # fmt: skip
+    axes.legend(loc="upper left", fontsize=7)
+    return figure
