@@ -22,6 +22,7 @@ from attention_limits.attention_indexed.amp.schedule import Schedule, Settings
 from attention_limits.attention_indexed.model.scores import draw_sequences
 from attention_limits.attention_indexed.model.sizes import Sizes
 from attention_limits.attention_indexed.priors.wishart import Wishart
+from attention_limits.attention_indexed.two_layers.phases.free_entropy import noise_at
 from attention_limits.attention_indexed.two_layers.state_evolution import RECOVERED, Model
 
 
@@ -42,15 +43,28 @@ def traceless(matrix):
     return matrix - np.trace(matrix) / len(matrix) * np.eye(len(matrix))
 
 
-def run(model: Model, data: Dataset, settings: Settings) -> AmpRun:
+def informed_start(data: Dataset, error: float, generator) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior means S_hat (2, d, d) given S_l + sqrt(D) Z, and their errors V (2,), which are `error`.
+
+    mmse(D) = `error`, between 0 and 1; Z is of the Gaussian orthogonal ensemble (off-diagonal variance 1/d), from the
+    numpy.random.Generator `generator`.
+    """
+    noise, dimension = float(noise_at(data.prior.ratio, error)), data.teacher.shape[-1]
+    Z = generator.standard_normal(data.teacher.shape)
+    Z = (Z + np.swapaxes(Z, 1, 2)) / np.sqrt(2.0 * dimension)
+    estimates = [data.prior.denoise(observed, noise)[0] for observed in data.teacher + np.sqrt(noise) * Z]
+    return np.stack(estimates), np.full(2, error)
+
+
+def run(model: Model, data: Dataset, settings: Settings, start: tuple | None = None) -> AmpRun:
     """Iterate on the `data` of a `model` until the residual falls below the tolerance of `settings`, or without progress.
 
-    Raises ValueError where `settings` are out of their range. The run has also diverged where the estimate of a layer is too
+    `start` is that of `informed_start`, or None for the prior means. Raises ValueError where `settings` are out of their range. The run has also diverged where the estimate of a layer is too
     large: a posterior mean has ||S_hat||_F^2 / d <= 1 + rho in the limit, and an estimate with twice as much is no posterior
     mean.
     """
     schedule = Schedule(settings.max_iterations, settings.damping, settings.tolerance)
-    found = iterate(_Layers(model, data), data, schedule, RECOVERED)
+    found = iterate(_Layers(model, data), data, schedule, RECOVERED, start)
     size = np.sum(found.estimate**2, axis=(1, 2))
     diverged = found.diverged or bool(size.max() > 2.0 * data.prior.Q * data.teacher.shape[1])
     return replace(found, diverged=diverged, converged=found.converged and not diverged)
