@@ -23,7 +23,7 @@ from attention_limits.attention_indexed.model.scores import draw_sequences
 from attention_limits.attention_indexed.model.sizes import Sizes
 from attention_limits.attention_indexed.priors.wishart import Wishart
 from attention_limits.attention_indexed.two_layers.phases.free_entropy import noise_at
-from attention_limits.attention_indexed.two_layers.state_evolution import RECOVERED, Model
+from attention_limits.attention_indexed.two_layers.state_evolution import LEAST, RECOVERED, Model
 
 
 def draw_dataset(model: Model, size: Sizes, generator) -> Dataset:
@@ -88,8 +88,10 @@ class _Layers:
         self.scale = np.maximum(1.0, self.scale * (np.mean(np.sum(z**2, axis=2), axis=0) + spread) / model.size)
         # From the posterior variances. The mean of G^2 has the same expectation, but where the finite size makes V too small,
         # it is too large and makes V smaller still.
-        q_hat = 2.0 * (model.size - spread) / used * count / dimension**2
-        if not np.all(np.isfinite(q_hat) & (q_hat > 0)):
+        # Where the data hardly inform about a layer, sampled variances can exceed those of the prior.
+        known = np.maximum(model.size - spread, LEAST)
+        q_hat = 2.0 * known / used * count / dimension**2
+        if not np.all(np.isfinite(q_hat)):
             return Step(resolved)
         G = model.slopes(z, used)
         found = [refine(sequences, S, G[:, k], q_hat[k], self.data.prior) for k, S in enumerate(estimates)]

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.attention_indexed.priors.denoisers.wishart import effective_dimension, mmse
-from attention_limits.attention_indexed.two_layers.phases.free_entropy import difference
 from attention_limits.attention_indexed.two_layers.hardmax import HardmaxLayers
+from attention_limits.attention_indexed.two_layers.layers import LEAST
+from attention_limits.attention_indexed.two_layers.phases.free_entropy import difference
 from attention_limits.attention_indexed.two_layers.sampled import SampledLayers
 from attention_limits.attention_indexed.two_layers.two_tokens.softmax import TwoLayers
 from attention_limits.numerics.probability.statistics import PARTS, node_error
@@ -81,8 +82,7 @@ def solve(
 
     def step(log_v):
         V = np.exp(np.clip(log_v, math.log(0.1 * RECOVERED), 0.0))
-        # Where the data hardly inform about a layer, noise of the nodes can make its information negative.
-        information = np.maximum(model.averages(V, nodes).information, 1e-12)
+        information = np.maximum(model.averages(V, nodes).information, LEAST)
         return np.log(np.maximum(mmse(ratio, V / (alpha * information)), 0.1 * RECOVERED))
 
     point = iterate(

@@ -91,7 +91,9 @@ def curve(table: Table, ratio: float) -> Curve:
     count = falls.sum(axis=1)
     # The curve ends where layer 2 is known better than the table.
     rows = np.flatnonzero(count)
-    whole = bool(len(rows)) and bool(np.all(count[rows] == 1)) and len(rows) == rows[-1] + 1 - rows[0]
+    if not len(rows):
+        return Curve(np.empty(0), np.empty((0, 2)), whole=False)
+    whole = bool(np.all(count[rows] == 1)) and len(rows) == rows[-1] + 1 - rows[0]
     place = falls[rows].argmax(axis=1)
 
     def remaining(log_noise, first_noise, first):

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.polynomial import chebyshev
 
+from attention_limits.attention_indexed.two_layers.layers import LEAST
 from attention_limits.numerics.probability.statistics import PARTS
 
 # A polynomial of so many degrees less shows the error of the interpolation.
 _FEWER = 2
-# Where the data hardly inform about a layer, noise of the nodes can make its information negative.
-_LEAST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -38,15 +37,15 @@ class Table:
     def at(self, V):
         """k (2,) at errors V (2,)."""
         first, second = self._place(np.asarray(V))
-        return np.maximum(chebyshev.chebval2d(first, second, self.coefficients), _LEAST)
+        return np.maximum(chebyshev.chebval2d(first, second, self.coefficients), LEAST)
 
     def along(self, first, second):
         """k (2, n) at the pairs of errors of `first` and `second` (n,)."""
-        return np.maximum(chebyshev.chebval2d(self._place(first), self._place(second), self.coefficients), _LEAST)
+        return np.maximum(chebyshev.chebval2d(self._place(first), self._place(second), self.coefficients), LEAST)
 
     def grid(self, first, second):
         """k (2, n, m) at all pairs of errors of `first` (n,) and `second` (m,)."""
-        return np.maximum(chebyshev.chebgrid2d(self._place(first), self._place(second), self.coefficients), _LEAST)
+        return np.maximum(chebyshev.chebgrid2d(self._place(first), self._place(second), self.coefficients), LEAST)
 
     def resolved_along(self, first, second):
         """Smallest `resolved` of the points next to the pairs of errors of `first` and `second` (n,); one for no pair."""
