@@ -311,15 +311,21 @@ VARIABLES += (
 COORDINATES += (
     Coordinate("skip", "skip strength", "c", "weight of the residual connection, in units of the attention's row sum"),
     Coordinate(
-        "start_error", "error at the start", "V_l", "error of both layers at the start of AMP: 1 uninformed, below 1 informed"
+        "start_error",
+        "error at the start",
+        "V_l",
+        "error of both layers at the start of AMP: 1 uninformed, below 1 informed",
     ),
-    Coordinate("place", "place on the curve of fixed points", "", "from 0 at the largest errors, in equal steps of length in V"),
+    Coordinate(
+        "place", "place on the curve of fixed points", "", "from 0 at the largest errors, in equal steps of length in V"
+    ),
 )
 _TWO_LAYERS = "V_l = mmse(1 / q_hat_l), q_hat_l = alpha k_l / V_l"
 VARIABLES += (
     Variable(
         "mmse_by_layer", ("layer",), "error of the estimate of each layer, from the uninformed start", "mmse_l", _ERROR,
-        f"theory: {_TWO_LAYERS}; Bayes-optimal where bayes_optimal is 0; AMP: last iteration, or the one of the smallest residual where it did not converge",
+        f"theory: {_TWO_LAYERS}; Bayes-optimal where bayes_optimal is 0; AMP: last iteration, or the one of the smallest "
+        "residual where it did not converge",
     ),
     Variable(
         "mmse_by_layer_node_error", ("layer",), "error of mmse_by_layer from the finite number of nodes", "", _ERROR,

@@ -43,7 +43,9 @@ def one_layer():
     def area(level):
         first, last = np.flatnonzero(np.diff(np.sign(alpha - level)))[[0, -1]]
         part = slice(first, last + 2)
-        return np.trapezoid(A[part], alpha[part]) - A[last] * (alpha[last + 1] - level) - A[first] * (level - alpha[first])
+        return (
+            np.trapezoid(A[part], alpha[part]) - A[last] * (alpha[last + 1] - level) - A[first] * (level - alpha[first])
+        )
 
     low, high = alpha[depth] * 1.0001, alpha[top] * 0.9999
     for _ in range(40):

@@ -59,9 +59,9 @@ def informed_start(data: Dataset, error: float, generator) -> tuple[np.ndarray, 
 def run(model: Model, data: Dataset, settings: Settings, start: tuple | None = None) -> AmpRun:
     """Iterate on the `data` of a `model` until the residual falls below the tolerance of `settings`, or without progress.
 
-    `start` is that of `informed_start`, or None for the prior means. Raises ValueError where `settings` are out of their range. The run has also diverged where the estimate of a layer is too
-    large: a posterior mean has ||S_hat||_F^2 / d <= 1 + rho in the limit, and an estimate with twice as much is no posterior
-    mean.
+    `start` is that of `informed_start`, or None for the prior means. Raises ValueError where `settings` are out of their range.
+    The run has also diverged where the estimate of a layer is too large: a posterior mean has ||S_hat||_F^2 / d <= 1 + rho in
+    the limit, and an estimate with twice as much is no posterior mean.
     """
     schedule = Schedule(settings.max_iterations, settings.damping, settings.tolerance)
     found = iterate(_Layers(model, data), data, schedule, RECOVERED, start)

@@ -153,10 +153,8 @@ def compare(
         change = error = 0.0
     else:
         change, error = _free_entropy(model, ratio, alpha, nodes, blocks, first.value, last.value)
-    if unique:
-        optimal = 0.0
-    else:
-        optimal = float(change > 0) if abs(change) > max(DECIDES * error, 0.0) else math.nan
+    decided = unique or abs(change) > DECIDES * error
+    optimal = float(change > 0) if decided else math.nan
     return Comparison(*whole, np.array([part[0].value for part in parts]), unique, change, error, optimal)
 
 

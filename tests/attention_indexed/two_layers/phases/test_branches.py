@@ -72,7 +72,12 @@ def test_stable_branches_are_those_of_the_iteration(ratio, error):
     found = phases(table, curve(table, ratio), ratio, math.inf)
     assert found.begin < found.equal < found.end < found.followed
     assert not found.unique
-    cases = ((0.98 * found.begin, False), (1.01 * found.begin, True), (0.99 * found.end, True), (1.02 * found.end, False))
+    cases = (
+        (0.98 * found.begin, False),
+        (1.01 * found.begin, True),
+        (0.99 * found.end, True),
+        (1.02 * found.end, False),
+    )
     for alpha, several in cases:
         ends = np.array([[0.99, 0.99], np.full(2, table.lowest)])
         for _ in range(600):

@@ -1,6 +1,7 @@
 """Thresholds of two layers at each width; one replica is one scrambling of the nodes.
 
-All widths of a replica share one table of the information: thresholds are smooth in the width, and replicas spread like their errors.
+All widths of a replica share one table of the information: thresholds are smooth in the width, and replicas spread like their
+errors.
 """
 
 import numpy as np
@@ -24,7 +25,9 @@ def run(spec, streams):
     def table_of(model, replica):
         if (model, replica) not in tables:
             # As for the state evolution: weights of widened nodes would scatter more than the averages.
-            nodes = gaussian_nodes(model.node_dimension, solver.nodes, streams.generator("nodes", replica), widening=1.0)
+            nodes = gaussian_nodes(
+                model.node_dimension, solver.nodes, streams.generator("nodes", replica), widening=1.0
+            )
             tables[model, replica] = tabulate(model, nodes, solver.degree, solver.smallest_error)
         return tables[model, replica]
 

@@ -1,4 +1,4 @@
-"""Phases of two layers of small width: thresholds against the width, and the curves of all fixed points beside AMP from both starts."""
+"""Phases of two layers of small width: thresholds, and the curves of all fixed points beside AMP from both starts."""
 
 import numpy as np
 

@@ -4,11 +4,10 @@ At a fixed point both layers need the same number of samples,
 
     alpha = V_1 / (D_1 k_1(V)) = V_2 / (D_2 k_2(V)),    V_l = mmse(D_l).
 
-Nothing is iterated. At each D_1 the second equation is solved for D_2, and the first gives alpha. The left side falls and the
-right side rises with D_2, if layer 2 alone has no jump, because the information on one layer grows with the knowledge of the other:
-then there is one solution for each D_1, and all fixed points lie on one curve. Where it rises towards small D_1 they are stable,
-where alpha falls they are unstable. The free entropy (`free_entropy`) selects among the stable ones. This holds for more
-than one turn of the curve, too.
+Nothing is iterated. At each D_1 the second equation is solved for D_2, and the first gives alpha. The left side rises with D_2,
+because the information on layer 1 grows with the knowledge of layer 2. The right side falls with D_2 unless layer 2 alone has a
+jump. Then there is one solution for each D_1, and all fixed points lie on one curve. Where alpha rises towards small D_1 they are
+stable, where it falls they are unstable. The free entropy (`free_entropy`) selects among the stable ones.
 """
 
 import math
@@ -62,8 +61,8 @@ class Phases:
     Attributes
     ----------
     begin, end : float
-        Smallest alpha that follows a larger one on the way to small errors, where the informed branch begins; largest alpha that a
-        smaller one follows, where the uninformed branch ends and message passing jumps. NaN where the fixed point is unique.
+        Smallest alpha that follows a larger one on the way to small errors, where the informed branch begins; largest alpha that
+        a smaller one follows, where the uninformed branch ends and message passing jumps. NaN where the fixed point is unique.
     equal : float
         The alpha between both from which on another branch than the uninformed one has the largest free entropy.
     followed : float
@@ -125,7 +124,11 @@ def phases(table: Table, of: Curve, ratio: float, recovery: float) -> Phases:
         takes_over.append(recovery if ends[0] > recovery else math.nan)
     known = [alpha for alpha in takes_over if not math.isnan(alpha)]
     return Phases(
-        min(begins, default=math.nan), max(ends[:-1], default=math.nan), min(known, default=math.nan), ends[-1], not begins
+        min(begins, default=math.nan),
+        max(ends[:-1], default=math.nan),
+        min(known, default=math.nan),
+        ends[-1],
+        not begins,
     )
 
 
@@ -150,7 +153,7 @@ def _extreme(alpha, place):
 
 
 def _equal(table, ratio, of, first, other):
-    """The alpha from which on the branch `other` has a larger free entropy than the branch `first`; NaN where both do not meet."""
+    """The alpha from which on the branch `other` has a larger free entropy than `first`; NaN where both do not meet."""
     low, high = float(of.alpha[other[0]]), min(float(of.alpha[last]) for _, last in (first, other))
     if low >= high:
         return math.nan

@@ -4,21 +4,22 @@ With the noise D_l of layer l, V_l = mmse(D_l), and i(1/D) the mutual informatio
 
     F(V) = alpha E log P(y | omega) - sum_l [i(1 / D_l) - V_l / (4 D_l)],
 
-omega the prior means and V_l the variances of the raw scores of layer l. The heat equation of P(y | omega) and the I-MMSE relation
-(Guo, Shamai, Verdu 2005), for the d^2 / 2 entries of a symmetric matrix, give
+omega the prior means and V_l the variances of the raw scores of layer l. The heat equation of P(y | omega) and the I-MMSE
+relation (Guo, Shamai, Verdu 2005), for the d^2 / 2 entries of a symmetric matrix, give
 
     d E log P / d V_l = -k_l / (4 V_l),    d i(q_hat) / d q_hat = mmse(1 / q_hat) / 4,
 
     dF / dV_l = (1 / D_l - alpha k_l / V_l) / 4.
 
-F is stationary at a fixed point of the state evolution, and has a maximum at a stable one. The posterior mean has the errors of the
-maximum with the largest F. The difference of F between two points is an integral along any path, here straight in log V:
+F is stationary at a fixed point of the state evolution, and has a maximum at a stable one. The posterior mean has the errors of
+the maximum with the largest F. The difference of F between two points is an integral along any path, here straight in log V:
 
     F(V') - F(V) = alpha A - B,    A = -(1/4) int sum_l k_l d log V_l,    B = -(1/4) sum_l int dV_l / D_l.
 
 Derived for the model of `two_tokens.softmax`; checked against E log P itself and along other paths.
 """
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -58,9 +59,12 @@ def difference(information: Callable, ratio: float, alpha: float, first, last) -
 
 
 def gain(information: Callable, *points) -> float:
-    """A, the change of E log P(y | omega), along the path through `points` V (2,), straight in log V; `information` gives k (2,)."""
+    """A, the change of E log P(y | omega), along the path through `points` V (2,), straight in log V.
+
+    `information` gives k (2,) at V (2,).
+    """
     logs = np.log(np.asarray(points, dtype=float))
-    return sum(_gain_of_line(information, *ends) for ends in zip(logs[:-1], logs[1:], strict=True))
+    return sum(_gain_of_line(information, *ends) for ends in itertools.pairwise(logs))
 
 
 def _gain_of_line(information, first, last):

@@ -1,7 +1,7 @@
 """The information k_l of a model of two layers as polynomials in (log V_1, log V_2).
 
-k_l depends on the errors V alone, not on the width or on the number of samples: one table serves the state evolution at all of them.
-k_l(V) is analytic inside of 0 < V <= 1, and its interpolation at Chebyshev points converges geometrically.
+k_l depends on the errors V alone, not on the width or on the number of samples: one table serves the state evolution at all of
+them. k_l(V) is analytic inside of 0 < V <= 1, and its interpolation at Chebyshev points converges geometrically.
 """
 
 from dataclasses import dataclass
@@ -50,9 +50,7 @@ class Table:
     def resolved_along(self, first, second):
         """Smallest `resolved` of the points next to the pairs of errors of `first` and `second` (n,); one for no pair."""
         cosines = chebyshev_points(len(self.resolved) - 1)
-        nearest = (
-            np.argmin(np.abs(self._place(values)[:, None] - cosines), axis=1) for values in (first, second)
-        )
+        nearest = (np.argmin(np.abs(self._place(values)[:, None] - cosines), axis=1) for values in (first, second))
         return float(np.min(self.resolved[tuple(nearest)], initial=1.0))
 
     def coarser(self):
