@@ -407,6 +407,16 @@ OWN = erm.OWN | {
             "true or false; false: a jump is near, and bayes_optimal says which value is Bayes-optimal",
             "mmse_by_layer and mmse_informed_by_layer agree to 10 % or 1e-4, on all nodes and on each quarter of them",
         ),
+        *(
+            Variable(
+                f"error_{name}", (), f"generalisation error of {long_name}, at the uninformed fixed point", symbol, _THEORY,
+                f"{equation}, V = mmse_by_layer; Bayes-optimal estimates where bayes_optimal is 0",
+            )
+            for name, long_name, symbol, equation in (
+                ("bayes", "the posterior mean of the output", "ε_Bayes", "E ||f(h) - E[f(h) | omega]||_F^2"),
+                ("plug_in", "the layers with the estimates", "ε_plug-in", "E ||f(h) - f(omega)||_F^2"),
+            )
+        ),
     ),
     "two_layers_phases": (
         Variable(
