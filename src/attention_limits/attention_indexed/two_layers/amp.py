@@ -44,9 +44,9 @@ def traceless(matrix):
 
 
 def informed_start(data: Dataset, error: float, generator) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior means S_hat (2, d, d) given S_l + sqrt(D) Z, and their errors V (2,), which are `error`.
+    """Posterior means S_hat (2, d, d) of the teachers S_l of `data` given S_l + sqrt(D) Z, and their errors V (2,).
 
-    mmse(D) = `error`, between 0 and 1; Z is of the Gaussian orthogonal ensemble (off-diagonal variance 1/d), from the
+    Both are `error` = mmse(D), between 0 and 1; Z is of the Gaussian orthogonal ensemble (off-diagonal variance 1/d), from the
     numpy.random.Generator `generator`.
     """
     noise, dimension = float(noise_at(data.prior.ratio, error)), data.teacher.shape[-1]

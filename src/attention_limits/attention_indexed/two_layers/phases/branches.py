@@ -7,7 +7,8 @@ At a fixed point both layers need the same number of samples,
 Nothing is iterated. At each D_1 the second equation is solved for D_2, and the first gives alpha. The left side rises with D_2,
 because the information on layer 1 grows with the knowledge of layer 2. The right side falls with D_2 unless layer 2 alone has a
 jump. Then there is one solution for each D_1, and all fixed points lie on one curve. Where alpha rises towards small D_1 they are
-stable, where it falls they are unstable. The free entropy (`free_entropy`) selects among the stable ones.
+stable, where it falls they are unstable. The free entropy (`free_entropy`) selects among the stable ones. Derived for this
+project.
 """
 
 import math

@@ -75,7 +75,10 @@ def _gain_of_line(information, first, last):
 
 
 def cost(ratio: float, first: float, last: float) -> float:
-    """B of one layer, the change of i - V / (4 D), from the noise D = `first` to `last`; by parts, an integral in log D."""
+    """B of one layer of the width `ratio`, the change of i - V / (4 D), from the noise D = `first` to `last`.
+
+    By parts, an integral in log D.
+    """
     low, high = math.log(first), math.log(last)
     places, weights = _panels(low, high, max(1, math.ceil(abs(high - low) / _PRIOR_LENGTH)), _PRIOR_NODES)
     noise = np.exp(places)
