@@ -106,3 +106,14 @@ def test_gradient_of_the_free_entropy():
         found = difference(information, ratio, alpha, V - shift, V + shift) / (2.0 * step)
         exact = 0.25 * (1.0 / noise_at(ratio, V[layer]) - alpha * information(V)[layer] / V[layer])
         assert abs(found - exact) < 1e-5
+
+
+@pytest.mark.parametrize("ratio", [1e-9, 0.5])
+def test_an_error_of_one_is_no_information(ratio):
+    """The difference is continuous at V = 1, where D is infinite."""
+
+    def information(V):
+        return np.array([0.5 * V[0], 0.9])
+
+    at, near = (difference(information, ratio, ratio, (V, 0.5), (0.6, 0.4)) for V in (1.0, 1.0 - 1e-6))
+    assert abs(at - near) < 1e-5 * abs(at)

@@ -31,6 +31,8 @@ from attention_limits.numerics.solvers.roots import root_between
 # Gauss-Legendre nodes of a panel of the path, and its largest length in log V; the same in log D.
 _NODES, _LENGTH = 8, 2.0
 _PRIOR_NODES, _PRIOR_LENGTH = 8, 0.25
+# Nearer to one, an error is that of the prior to rounding.
+_NOTHING = 1.0 - 1e-9
 
 
 def noise_at(ratio: float, V):
@@ -54,7 +56,7 @@ def difference(information: Callable, ratio: float, alpha: float, first, last) -
     ratio, alpha : float
         rho, and n / d^2.
     """
-    noise = noise_at(ratio, np.array([first, last]))
+    noise = noise_at(ratio, np.minimum([first, last], _NOTHING))
     return alpha * gain(information, first, last) - sum(cost(ratio, *noise[:, layer]) for layer in range(2))
 
 
