@@ -59,7 +59,7 @@ def _draw_thresholds(axes, cube):
         ratio, lines["information_threshold"], lines["uninformed_end"], color="#fbe9dc", zorder=0, label="hard"
     )
     axes.set(xscale="log", xlabel=r"width ratio $\rho = r/d$", ylabel=RESCALED, xlim=(ratio[0], ratio[-1]))
-    axes.legend(loc="lower left")
+    axes.legend(loc="upper right")
 
 
 def _draw_fixed_points(axes, cube):
