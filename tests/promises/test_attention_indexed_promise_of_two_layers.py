@@ -80,7 +80,9 @@ def test_two_layers_state_evolution_of_sampled_posteriors_is_a_fixed_point_of_pl
 def test_two_layers_phases_are_in_order_or_missing(model, grid):
     """begin <= equal <= end where they are there; a unique curve has no turn; where the curve is not whole nothing is claimed."""
     found = computed("two_layers_phases", model, grid, solver={"nodes": 16, "degree": 6}).squeeze()
-    begin, equal, end = (float(found[name]) for name in ("informed_begin", "information_threshold", "uninformed_end"))
+    begin, equal, end = (
+        float(found[name]) for name in ("informed_begin", "information_theoretic_threshold", "uninformed_end")
+    )
     ordered = [value for value in (begin, equal, end) if not np.isnan(value)]
     assert ordered == sorted(ordered)
     if found.unique:

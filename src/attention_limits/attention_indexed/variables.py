@@ -363,7 +363,7 @@ VARIABLES += (
         "unique, or the larger free entropy of both where its sign is known at three standard errors",
     ),
     Variable(
-        "information_threshold", (), "samples from which on the informed fixed point is Bayes-optimal", "α_IT",
+        "information_theoretic_threshold", (), "samples from which on the informed fixed point is Bayes-optimal", "α_IT",
         "n / d^2; missing where the fixed point is unique, or where the curve ends before",
         "equal free entropy of the uninformed branch and of one of smaller errors",
     ),
@@ -373,7 +373,7 @@ VARIABLES += (
             "n / d^2; missing where the number is, or where a quarter of the nodes has no such threshold",
             "as mmse_by_layer_node_error, and the change from two degrees less of the interpolation",
         )
-        for name in ("informed_begin", "uninformed_end", "information_threshold")
+        for name in ("informed_begin", "uninformed_end", "information_theoretic_threshold")
     ),
     Variable(
         "followed", (), "samples up to which all fixed points are known", "",

@@ -90,8 +90,8 @@ def test_phases_of_two_layers(tmp_path):
     found = computed(load(tmp_path, PHASES).estimators["two_layers_phases"], [0])
     narrow, wide = (found.sel(ratio=ratio, replica=0) for ratio in (0.003, 0.2))
     assert not narrow.unique
-    assert narrow.informed_begin < narrow.information_threshold < narrow.uninformed_end < narrow.followed
-    assert np.isnan([wide.informed_begin, wide.information_threshold, wide.uninformed_end]).all()
+    assert narrow.informed_begin < narrow.information_theoretic_threshold < narrow.uninformed_end < narrow.followed
+    assert np.isnan([wide.informed_begin, wide.information_theoretic_threshold, wide.uninformed_end]).all()
     assert wide.followed > wide.alpha_by_place.isel(place=0)
     for part in (narrow, wide):
         assert part.mmse_by_place.isel(place=0).min() > 0.9

@@ -40,7 +40,7 @@ def run(spec, streams):
         found = [phases(*pair, ratio, recovery) for pair in curves]
         thresholds = np.array([(one.begin, one.end, one.equal) for one in found])
         errors = np.hypot(node_error(thresholds[0], thresholds[2:]), thresholds[1] - thresholds[0])
-        names = ("informed_begin", "uninformed_end", "information_threshold")
+        names = ("informed_begin", "uninformed_end", "information_theoretic_threshold")
         fixed_points = curves[0][1]
         alpha, V = fixed_points.places(_PLACES)
         return {

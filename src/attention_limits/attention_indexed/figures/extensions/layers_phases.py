@@ -19,7 +19,7 @@ from attention_limits.plotting import (
 
 THRESHOLDS = {
     "uninformed_end": (LAYER_COLORS[2], "AMP reaches the informed fixed point"),
-    "information_threshold": (LAYER_COLORS[1], "informed fixed point Bayes-optimal"),
+    "information_theoretic_threshold": (LAYER_COLORS[1], "informed fixed point Bayes-optimal"),
     "informed_begin": ("0.45", "informed fixed point exists"),
 }
 # Widths of the curves.
@@ -56,9 +56,16 @@ def _draw_thresholds(axes, cube):
         banded_line(axes, ratio, mean, error, color, label, marker=".", markersize=4)
         lines[name] = mean
     axes.fill_between(
-        ratio, lines["information_threshold"], lines["uninformed_end"], color="#fbe9dc", zorder=0, label="hard"
+        ratio,
+        lines["information_theoretic_threshold"],
+        lines["uninformed_end"],
+        color="#fbe9dc",
+        zorder=0,
+        label="hard",
     )
     axes.set(xscale="log", xlabel=r"width ratio $\rho = r/d$", ylabel=RESCALED, xlim=(ratio[0], ratio[-1]))
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high + 0.35 * (high - low))
     axes.legend(loc="upper right")
 
 
