@@ -53,6 +53,14 @@ TWO_LAYERS = {
         },
     },
 }  # fmt: skip
+PHASES = {
+    "model": {"skip": 0.0, "beta": 10.0, "channel": "hardmax"},
+    "estimators": {
+        "two_layers_phases": {
+            "grid": {"ratio": {"values": [0.003, 0.2]}}, "replicas": 2, "solver": {"nodes": 16, "degree": 6}
+        }
+    },
+}  # fmt: skip
 
 
 def amp_settings(**changes):

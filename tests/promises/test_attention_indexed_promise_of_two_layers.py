@@ -70,6 +70,43 @@ def test_two_layers_state_evolution_of_sampled_posteriors_is_a_fixed_point_of_pl
     )
 
 
+@settings(max_examples=2)
+@given(
+    model=section(FAMILY, "two_layers_phases", "model", "skip", "beta", "channel"),
+    grid=section(FAMILY, "two_layers_phases", "grid", "ratio"),
+)
+@example(model={"skip": 0.0, "beta": 10.0, "channel": "hardmax"}, grid={"ratio": 1e-9})
+@example(model={"skip": 1000.0, "beta": 10.0, "channel": "hardmax"}, grid={"ratio": 0.1})
+def test_two_layers_phases_are_in_order_or_missing(model, grid):
+    """begin <= equal <= end where they are there; a unique curve has no turn; where the curve is not whole nothing is claimed."""
+    found = computed("two_layers_phases", model, grid, solver={"nodes": 16, "degree": 6}).squeeze()
+    begin, equal, end = (
+        float(found[name]) for name in ("informed_begin", "information_theoretic_threshold", "uninformed_end")
+    )
+    ordered = [value for value in (begin, equal, end) if not np.isnan(value)]
+    assert ordered == sorted(ordered)
+    if found.unique:
+        assert np.isnan([begin, equal, end]).all()
+        assert np.all(np.diff(found.alpha_by_place) > 0)
+    if np.isnan(found.followed):
+        assert not found.unique
+        assert np.isnan([begin, equal, end]).all()
+
+
+def test_two_layers_phases_are_fixed_points_of_plain_draws():
+    """The place in the middle of the curve of width .01, c = beta = 1, with 40 outputs by plain draws: one step of the state
+    evolution leaves V within five standard errors of the average and of the four scramblings. False-alarm rate 1e-3 per layer."""
+    model, ratio = {"skip": 1.0, "beta": 1.0, "tokens": 2, "channel": "hardmax"}, 0.01
+    found = computed("two_layers_phases", model, {"ratio": ratio}, solver={"nodes": 64, "degree": 8}, replicas=4)
+    place = found.isel(ratio=0, place=80)
+    V, alpha = place.mmse_by_place.values, place.alpha_by_place.values
+    k, error = layer_information(model, V.mean(axis=0), 40, np.random.default_rng(0))
+    for layer in range(2):
+        moved = [slow_mmse(ratio, v / (a * k[layer]))[0] - v for v, a in zip(V[:, layer], alpha, strict=True)]
+        less = slow_mmse(ratio, V[0, layer] / (alpha[0] * (k[layer] - error[layer])))[0] - V[0, layer]
+        assert abs(np.mean(moved)) < 5.0 * np.hypot(less - moved[0], np.std(moved, ddof=1))
+
+
 @settings(max_examples=1)
 @given(
     model=section(FAMILY, "two_layers_amp", "model", "skip", "beta", ratio=st.floats(0.3, 2.0)),

@@ -18,6 +18,7 @@ ESTIMATORS: dict[str, type[Specification]] = {
     "posterior_sampling": one_layer.PosteriorSampling,
     "gradient_descent": one_layer.GradientDescent,
     "two_layers_state_evolution": two_layers.TwoLayersStateEvolution,
+    "two_layers_phases": two_layers.TwoLayersPhases,
     "two_layers_amp": two_layers.TwoLayersAmp,
     "erm_state_evolution": erm.ErmStateEvolution,
     "erm_optimal_decay": erm.ErmOptimalDecay,

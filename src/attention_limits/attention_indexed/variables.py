@@ -389,15 +389,25 @@ VARIABLES += (
     Variable("finite", (), "whether the estimates stayed finite", "", "true or false", "gradient descent"),
 )  # fmt: skip
 
-# Two layers (two_layers_state_evolution, two_layers_amp).
+# Two layers (two_layers_state_evolution, two_layers_phases, two_layers_amp).
 COORDINATES += (
     Coordinate("skip", "skip strength", "c", "weight of the residual connection, in units of the attention's row sum"),
+    Coordinate(
+        "start_error",
+        "error at the start",
+        "V_l",
+        "error of both layers at the start of AMP: 1 uninformed, below 1 informed",
+    ),
+    Coordinate(
+        "place", "place on the curve of fixed points", "", "from 0 at the largest errors, in equal steps of length in V"
+    ),
 )
 _TWO_LAYERS = "V_l = mmse(1 / q_hat_l), q_hat_l = alpha k_l / V_l"
 VARIABLES += (
     Variable(
-        "mmse_by_layer", ("layer",), "error of the estimate of each layer", "mmse_l", _ERROR,
-        f"theory: {_TWO_LAYERS}; AMP: last iteration, or the one of the smallest residual where it did not converge",
+        "mmse_by_layer", ("layer",), "error of the estimate of each layer, from the uninformed start", "mmse_l", _ERROR,
+        f"theory: {_TWO_LAYERS}; Bayes-optimal where bayes_optimal is 0; AMP: last iteration, or the one of the smallest "
+        "residual where it did not converge",
     ),
     Variable(
         "mmse_by_layer_node_error", ("layer",), "error of mmse_by_layer from the finite number of nodes", "", _ERROR,
@@ -419,6 +429,47 @@ VARIABLES += (
         "converged_informed", (), "whether the iteration from the informed start converged", "", "true or false",
         "stopping rule of the iteration",
     ),
+    Variable(
+        "free_entropy_difference", (), "free entropy of the informed fixed point minus that of the uninformed one", "ΔF",
+        "nats per d^2; zero where both are one, +infinity where only the informed start recovers both layers exactly, missing "
+        "where a start did not converge",
+        "int sum_l (1 / D_l - alpha k_l / V_l) / 4 dV_l, V_l = mmse(D_l)",
+    ),
+    Variable(
+        "free_entropy_difference_node_error", (), "error of free_entropy_difference from the finite number of nodes", "",
+        "as free_entropy_difference", "as mmse_by_layer_node_error, between the same two points",
+    ),
+    Variable(
+        "bayes_optimal", (), "start that ends at the Bayes-optimal fixed point", "",
+        "0: uninformed, or both at one fixed point; 1: informed; missing: not decided",
+        "unique, or the larger free entropy of both where its sign is known at three standard errors",
+    ),
+    Variable(
+        "information_theoretic_threshold", (), "samples from which on the informed fixed point is Bayes-optimal", "α_IT",
+        "n / d^2; missing where the fixed point is unique, or where the curve ends before",
+        "equal free entropy of the uninformed branch and of one of smaller errors",
+    ),
+    *(
+        Variable(
+            f"{name}_node_error", (), f"error of {name}", "",
+            "n / d^2; missing where the number is, or where a quarter of the nodes has no such threshold",
+            "as mmse_by_layer_node_error, and the change from two degrees less of the interpolation",
+        )
+        for name in ("informed_begin", "uninformed_end", "information_theoretic_threshold")
+    ),
+    Variable(
+        "followed", (), "samples up to which all fixed points are known", "",
+        "n / d^2; missing where a D_1 has several fixed points or none",
+        "alpha at the last place of the curve, where an error reaches the smallest one of the specification",
+    ),
+    Variable(
+        "alpha_by_place", ("place",), "samples at which the errors of a place are a fixed point", "α", "n / d^2",
+        "V_1 / (D_1 k_1) = V_2 / (D_2 k_2)",
+    ),
+    Variable(
+        "mmse_by_place", ("place", "layer"), "error of each layer at a place of the curve of fixed points", "mmse_l", _ERROR,
+        "as alpha_by_place; stable where alpha rises towards small errors",
+    ),
     Variable("predicted_by_layer", ("layer",), "error that AMP predicts for each layer", "V_l", _ERROR, _TWO_LAYERS),
     Variable(
         "resolved", (), "fraction of posterior integrals that met their accuracy check", "",
@@ -435,8 +486,33 @@ OWN = erm.OWN | {
     "two_layers_state_evolution": (
         Variable(
             "unique", (), "whether both starts end at one fixed point", "",
-            "true or false; false: a jump is near, and neither value is known to be Bayes-optimal",
+            "true or false; false: a jump is near, and bayes_optimal says which value is Bayes-optimal",
             "mmse_by_layer and mmse_informed_by_layer agree to 10 % or 1e-4, on all nodes and on each quarter of them",
+        ),
+        *(
+            Variable(
+                f"error_{name}", (), f"generalisation error of {long_name}, at the uninformed fixed point", symbol, _THEORY,
+                f"{equation}, V = mmse_by_layer; Bayes-optimal estimates where bayes_optimal is 0",
+            )
+            for name, long_name, symbol, equation in (
+                ("bayes", "the posterior mean of the output", "ε_Bayes", "E ||f(h) - E[f(h) | omega]||_F^2"),
+                ("plug_in", "the layers with the estimates", "ε_plug-in", "E ||f(h) - f(omega)||_F^2"),
+            )
+        ),
+    ),
+    "two_layers_phases": (
+        Variable(
+            "unique", (), "whether there is one fixed point at each number of samples", "",
+            "true or false; true: message passing is Bayes-optimal up to the alpha `followed`",
+            "alpha rises along the whole curve of fixed points, on all nodes and on each quarter of them",
+        ),
+        Variable(
+            "informed_begin", (), "samples from which on the informed branch exists", "", "n / d^2; missing where it is unique",
+            "smallest alpha of the curve of fixed points that follows a larger one",
+        ),
+        Variable(
+            "uninformed_end", (), "largest samples of the uninformed branch: the threshold of message passing", "α_alg",
+            "n / d^2; missing where it is unique", "largest alpha of the curve of fixed points that a smaller one follows",
         ),
     ),
 }  # fmt: skip

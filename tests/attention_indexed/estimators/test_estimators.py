@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from aim_tools import FAMILY, GRADIENT_DESCENT, ONE_LAYER, SIZES, TWO_LAYERS, computed, estimator, load
+from aim_tools import FAMILY, GRADIENT_DESCENT, ONE_LAYER, PHASES, SIZES, TWO_LAYERS, computed, estimator, load
 
 from attention_limits.pipeline.cubes.cube_bytes import annotate
 
@@ -33,15 +33,17 @@ def test_theory_and_amp_of_one_layer(tmp_path):
         (GRADIENT_DESCENT, "gradient_descent"),
         (TWO_LAYERS, "two_layers_state_evolution"),
         (TWO_LAYERS, "two_layers_amp"),
+        (PHASES, "two_layers_phases"),
     ],
 )
 def test_a_point_is_the_same_in_any_block_and_every_variable_is_registered(tmp_path, document, name):
     part = load(tmp_path, document).estimators[name]
     whole = annotate(computed(part), FAMILY, list(part.grid))
-    alpha = part.grid["alpha"][1]
-    alone = computed(part, [1], alpha=[alpha])
+    key = "alpha" if "alpha" in part.grid else "ratio"
+    point = {key: [part.grid[key][1]]}
+    alone = computed(part, [1], **point)
     for variable in alone.data_vars:
-        there = whole[variable].sel(alpha=[alpha], replica=[1]).transpose(*alone[variable].dims).values
+        there = whole[variable].sel(**point, replica=[1]).transpose(*alone[variable].dims).values
         # Blocks may order the sums of single precision otherwise.
         np.testing.assert_allclose(there, alone[variable].values, rtol=1e-5, atol=1e-6)
     first, second = (
@@ -81,3 +83,34 @@ def test_more_starts_leave_the_first_ones_unchanged(tmp_path):
     assert few.step.values.tolist() == [0, 10, 15]
     np.testing.assert_allclose(many.mmse_by_start[..., :3], few.mmse_by_start, rtol=1e-4)
     np.testing.assert_allclose(many.mmse_average.sel(average=1), many.mmse_by_start.mean("start"), rtol=1e-12)
+
+
+def test_phases_of_two_layers(tmp_path):
+    """Width .003 has a jump, .2 has none on all nodes. The curve of fixed points runs from the prior to the smallest error."""
+    found = computed(load(tmp_path, PHASES).estimators["two_layers_phases"], [0])
+    narrow, wide = (found.sel(ratio=ratio, replica=0) for ratio in (0.003, 0.2))
+    assert not narrow.unique
+    assert narrow.informed_begin < narrow.information_theoretic_threshold < narrow.uninformed_end < narrow.followed
+    assert np.isnan([wide.informed_begin, wide.information_theoretic_threshold, wide.uninformed_end]).all()
+    assert wide.followed > wide.alpha_by_place.isel(place=0)
+    for part in (narrow, wide):
+        assert part.mmse_by_place.isel(place=0).min() > 0.9
+        np.testing.assert_allclose(part.mmse_by_place.isel(place=-1).min(), 0.01, rtol=0.2)
+    assert np.all(np.diff(wide.alpha_by_place) > 0)
+
+
+def test_both_starts_of_amp_see_the_same_data_and_meet(tmp_path):
+    """A single fixed point: both runs end at it. The start of error one is the run without the axis, on its data."""
+    model, solver = {"ratio": 0.5, "skip": 1.0}, {"dimension": 40, "max_iterations": 150, "fresh_sequences": 10}
+    grid = {"alpha": [0.2]}
+    name = "two_layers_amp"
+    plain = computed(load(tmp_path, estimator(name, model, grid, solver=solver)).estimators[name]).isel(
+        alpha=0, replica=0
+    )
+    grid = {**grid, "start_error": [0.1, 1.0]}
+    both = computed(load(tmp_path, estimator(name, model, grid, solver=solver)).estimators[name]).isel(
+        alpha=0, replica=0
+    )
+    np.testing.assert_array_equal(both.mmse_by_layer.sel(start_error=1.0), plain.mmse_by_layer)
+    assert both.converged.values.all()
+    np.testing.assert_allclose(*both.mmse_by_layer.transpose("start_error", "layer").values, rtol=0.03)

@@ -133,6 +133,15 @@ def test_the_first_layer_gives_no_information_once_it_is_known():
     assert_mean(information(HardmaxLayers(), [1e-8, 0.5])[:, 0], 0.0, allowance=0.002)
 
 
+@pytest.mark.parametrize("V", [[0.0316, 0.00794], [0.119, 0.002]])
+def test_outputs_of_a_probability_below_rounding_add_no_information(V):
+    """c = 0, beta = 10: a few outputs are explained by no node. E |z_l|^2 is at most the prior variance of two contrasts."""
+    model = HardmaxLayers(0.0, 10.0)
+    nodes = gaussian_nodes(4, 128, np.random.default_rng(0), 1.0)
+    found = model.averages(V, nodes).information
+    assert np.all((found > 0) & (found < 4))
+
+
 def test_amp_follows_state_evolution():
     """d = 40 at alpha = 0.5, three data sets of 20 iterations; the allowance is the finite size, 2/d + 2/r + d / (16 n)."""
     model, dimension = HardmaxLayers(), 40

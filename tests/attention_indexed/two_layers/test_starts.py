@@ -38,6 +38,10 @@ def test_near_a_jump_both_branches_are_stored_and_no_point_counts(tmp_path):
     assert np.all(np.isnan(mean_of_passed(found.expand_dims("alpha").sel(layer=1), "mmse_by_layer")[0]))
     both = (found.mmse_by_layer.sel(layer=1) > 0.8) & (found.mmse_informed_by_layer.sel(layer=1) < 0.35)
     assert np.any(both & (found.converged == 1) & (found.converged_informed == 1))
+    change, error = (found[name].values for name in ("free_entropy_difference", "free_entropy_difference_node_error"))
+    assert np.all(np.isfinite(change) == ((found.converged == 1) & (found.converged_informed == 1)).values)
+    assert np.all(error[both.values] > 0)
+    np.testing.assert_equal(found.bayes_optimal.values, np.where(np.abs(change) > 3.0 * error, change > 0, np.nan))
 
 
 def test_points_that_count_lie_on_one_side_of_a_jump(tmp_path):
@@ -55,6 +59,8 @@ def test_one_fixed_point_is_called_unique(tmp_path):
     np.testing.assert_allclose(found.mmse_informed_by_layer, found.mmse_by_layer, rtol=0.02, atol=1e-6)
     assert np.all(found.mmse_by_layer.sel(alpha=0.42) < 1e-6)
     assert np.all(found.mmse_by_layer_node_error.sel(alpha=0.0) == 0)
+    assert np.all(found.bayes_optimal == 0)
+    assert np.all(found.free_entropy_difference == 0)
 
 
 def test_an_iteration_without_a_fixed_point_is_not_called_unique(tmp_path):

@@ -114,7 +114,7 @@ MORE_TOKENS = loaded(channel("hardmax"), tied, lambda job: max(values(job, "toke
 RECTANGULAR = loaded(lambda job: values(job, "aspect", 1.0) != {1.0})
 SPECTRUM = loaded(lambda job: values(job, "spectrum") != {None})
 ERM = ("erm_state_evolution", "erm_optimal_decay", "erm_gamp", "erm_minimisation")
-TWO_LAYERS = ("two_layers_state_evolution", "two_layers_amp")
+TWO_LAYERS = ("two_layers_state_evolution", "two_layers_phases", "two_layers_amp")
 # Module of attention_indexed -> the jobs that an edit of it concerns.
 EDITS = {
     "channels.files": loaded(of_file),
@@ -142,6 +142,9 @@ EDITS = {
     "two_layers.layers": named(*TWO_LAYERS),
     "two_layers.two_tokens.posterior_kernels": named(*TWO_LAYERS),
     "two_layers.amp": named("two_layers_amp"),
+    "two_layers.phases.free_entropy": named(*TWO_LAYERS),
+    "two_layers.phases.branches": named("two_layers_phases"),
+    "two_layers.phases.information": named("two_layers_phases"),
     "two_layers.generalization": named("two_layers_state_evolution"),
     "erm.estimate": named(*ERM),
     "erm.best_decay": named("erm_optimal_decay"),

@@ -200,7 +200,9 @@ class Step(NamedTuple):
     residual: float = math.nan
 
 
-def iterate(advance: Callable[..., Step], data: Dataset, schedule: Schedule, recovered: float) -> AmpRun:
+def iterate(
+    advance: Callable[..., Step], data: Dataset, schedule: Schedule, recovered: float, start: tuple | None = None
+) -> AmpRun:
     """The damped iteration of one layer or of several, whose teachers have the same prior.
 
     Parameters
@@ -211,11 +213,14 @@ def iterate(advance: Callable[..., Step], data: Dataset, schedule: Schedule, rec
     schedule : Schedule
     recovered : float
         Predicted error below which S is exactly known.
+    start : tuple (estimate, V), optional
+        First S_hat and V, of the shapes of `Step`; by default the prior mean and one.
     """
     teacher, layers = data.teacher, data.teacher.shape[:-2]
     dimension, (count, tokens) = effective_side(teacher), data.sequences.shape[:2]
-    estimate = best = np.broadcast_to(data.prior.mean * np.eye(*teacher.shape[-2:]), teacher.shape).copy()
-    variance, onsager = np.ones(layers), np.zeros((count, *layers, tokens, tokens))
+    mean = np.broadcast_to(data.prior.mean * np.eye(*teacher.shape[-2:]), teacher.shape).copy()
+    (estimate, variance), onsager = start or (mean, np.ones(layers)), np.zeros((count, *layers, tokens, tokens))
+    best = estimate
     acceleration = Acceleration((estimate.shape, onsager.shape, layers), (1.0 / dimension, 1.0 / count, 0.0))
     # math and numpy differ in the last bit, and results are compared by their bits.
     log, exp = (np.log, np.exp) if layers else (math.log, math.exp)

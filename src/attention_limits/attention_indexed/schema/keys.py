@@ -125,6 +125,14 @@ Nodes = Annotated[Literal[16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 163
     "Sobol nodes of the average over the scores.")]
 InformedStart = Annotated[float, Field(ge=1e-6, le=0.5, description=
     "Initial error of both layers at the informed start. The other start is the uninformed one, of error 1.")]
+StartError = Annotated[float, Field(ge=1e-6, le=1, description=
+    "Error of both layers at the start of matrix AMP. 1: the prior means, the uninformed start. Below 1: the posterior means of "
+    "S_l given S_l + sqrt(D) Z, Z of the Gaussian orthogonal ensemble and D of this error, an informed start.")]
+Degree = Annotated[Whole, Field(ge=6, le=40, description=
+    "Degree of the polynomials in log V_1 and log V_2 that interpolate k_1 and k_2. The stated errors contain the change from "
+    "two degrees less.")]
+SmallestError = Annotated[float, Field(ge=1e-5, le=0.1, description=
+    "Smallest error V of a layer down to which fixed points are followed.")]
 # fmt: on
 
 

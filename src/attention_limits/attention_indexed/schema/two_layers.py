@@ -9,6 +9,7 @@ from attention_limits.attention_indexed.schema.keys import (
     Alpha,
     AmpLayerTokens,
     Beta,
+    Degree,
     Dimension,
     FreshAmpSolver,
     InformedStart,
@@ -18,6 +19,8 @@ from attention_limits.attention_indexed.schema.keys import (
     Ratio,
     SampledAlpha,
     Skip,
+    SmallestError,
+    StartError,
     Tied,
 )
 from attention_limits.pipeline.experiments.specification import Axis, Problem, Section, Specification, Whole
@@ -49,10 +52,11 @@ class TwoLayersSamples(TwoLayersGrid):
     alpha: Axis[SampledAlpha]
     tokens: Axis[AmpLayerTokens] | None = None
     dimension: Axis[Dimension] | None = None
+    start_error: Axis[StartError] | None = None
 
 
 class TwoLayersStateEvolution(Specification):
-    """State evolution computes the errors of both layers from the uninformed and from the informed start."""
+    """State evolution computes the errors of both layers from both starts, and which fixed point is Bayes-optimal."""
 
     class Solver(Section):
         """Numerical parameters of the average over the scores and of the iteration."""
@@ -77,6 +81,37 @@ class TwoLayersStateEvolution(Specification):
     def work(cls, estimator) -> dict[str, float]:
         """The average over the scores."""
         return {"nodes": 1}
+
+
+class TwoLayersPhases(Specification):
+    """The fixed points of two layers and their free entropies give the thresholds of learning at each width."""
+
+    class Grid(Section):
+        """Scanned parameters of the phases of two layers."""
+
+        ratio: Axis[Ratio]
+        skip: Axis[Skip] | None = None
+
+    class Solver(Section):
+        """Numerical parameters of the average over the scores and of its interpolation."""
+
+        nodes: Nodes = 1024
+        degree: Degree = 12
+        smallest_error: SmallestError = 0.01
+
+    model: TwoLayers
+    grid: Grid
+    solver: Solver = Solver()
+
+    @classmethod
+    def cross_checks(cls, estimator) -> list[Problem]:
+        """Tokens and skip strengths that the last layer does not allow."""
+        return two_layer_checks(estimator)
+
+    @classmethod
+    def work(cls, estimator) -> dict[str, float]:
+        """The average over the scores at each point of the table."""
+        return {"nodes": 1, "degree": 2}
 
 
 class TwoLayersAmp(Specification):

@@ -10,6 +10,7 @@ In reading order:
 - two_tokens/: softmax layers that read two tokens, exact
 - sampled, sampled_fields_kernels, sampled_posterior_kernels: more tokens, posterior sampled
 - hardmax: a hardmax as the last layer
+- phases/: free entropy, all fixed points, thresholds
 - layers: what the models share
 - contrasts: coordinates that a constant does not change
 - generalization: errors of the output

@@ -22,7 +22,8 @@ from attention_limits.attention_indexed.amp.schedule import Schedule, Settings
 from attention_limits.attention_indexed.model.scores import draw_sequences
 from attention_limits.attention_indexed.model.sizes import Sizes
 from attention_limits.attention_indexed.priors.wishart import Wishart
-from attention_limits.attention_indexed.two_layers.state_evolution import RECOVERED, Model
+from attention_limits.attention_indexed.two_layers.phases.free_entropy import noise_at
+from attention_limits.attention_indexed.two_layers.state_evolution import LEAST, RECOVERED, Model
 
 
 def draw_dataset(model: Model, size: Sizes, generator) -> Dataset:
@@ -42,15 +43,28 @@ def traceless(matrix):
     return matrix - np.trace(matrix) / len(matrix) * np.eye(len(matrix))
 
 
-def run(model: Model, data: Dataset, settings: Settings) -> AmpRun:
+def informed_start(data: Dataset, error: float, generator) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior means S_hat (2, d, d) of the teachers S_l of `data` given S_l + sqrt(D) Z, and their errors V (2,).
+
+    Both are `error` = mmse(D), between 0 and 1; Z is of the Gaussian orthogonal ensemble (off-diagonal variance 1/d), from the
+    numpy.random.Generator `generator`.
+    """
+    noise, dimension = float(noise_at(data.prior.ratio, error)), data.teacher.shape[-1]
+    Z = generator.standard_normal(data.teacher.shape)
+    Z = (Z + np.swapaxes(Z, 1, 2)) / np.sqrt(2.0 * dimension)
+    estimates = [data.prior.denoise(observed, noise)[0] for observed in data.teacher + np.sqrt(noise) * Z]
+    return np.stack(estimates), np.full(2, error)
+
+
+def run(model: Model, data: Dataset, settings: Settings, start: tuple | None = None) -> AmpRun:
     """Iterate on the `data` of a `model` until the residual falls below the tolerance of `settings`, or without progress.
 
-    Raises ValueError where `settings` are out of their range. The run has also diverged where the estimate of a layer is too
-    large: a posterior mean has ||S_hat||_F^2 / d <= 1 + rho in the limit, and an estimate with twice as much is no posterior
-    mean.
+    `start` is that of `informed_start`, or None for the prior means. Raises ValueError where `settings` are out of their range.
+    The run has also diverged where the estimate of a layer is too large: a posterior mean has ||S_hat||_F^2 / d <= 1 + rho in
+    the limit, and an estimate with twice as much is no posterior mean.
     """
     schedule = Schedule(settings.max_iterations, settings.damping, settings.tolerance)
-    found = iterate(_Layers(model, data), data, schedule, RECOVERED)
+    found = iterate(_Layers(model, data), data, schedule, RECOVERED, start)
     size = np.sum(found.estimate**2, axis=(1, 2))
     diverged = found.diverged or bool(size.max() > 2.0 * data.prior.Q * data.teacher.shape[1])
     return replace(found, diverged=diverged, converged=found.converged and not diverged)
@@ -74,8 +88,10 @@ class _Layers:
         self.scale = np.maximum(1.0, self.scale * (np.mean(np.sum(z**2, axis=2), axis=0) + spread) / model.size)
         # From the posterior variances. The mean of G^2 has the same expectation, but where the finite size makes V too small,
         # it is too large and makes V smaller still.
-        q_hat = 2.0 * (model.size - spread) / used * count / dimension**2
-        if not np.all(np.isfinite(q_hat) & (q_hat > 0)):
+        # Where the data hardly inform about a layer, sampled variances can exceed those of the prior.
+        known = np.maximum(model.size - spread, LEAST)
+        q_hat = 2.0 * known / used * count / dimension**2
+        if not np.all(np.isfinite(q_hat)):
             return Step(resolved)
         G = model.slopes(z, used)
         found = [refine(sequences, S, G[:, k], q_hat[k], self.data.prior) for k, S in enumerate(estimates)]

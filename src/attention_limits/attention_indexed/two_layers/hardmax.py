@@ -36,6 +36,8 @@ NODES = 128
 _CHUNK = 512
 # Means further out than this many standard deviations are moved to this distance: their outputs have probabilities below 1e-88.
 _FURTHEST = 20.0
+# Smaller probabilities are rounding errors of Owen's T function; the ratio of their slopes to them would be without bound.
+_SMALLEST = 1e-13
 _OUTPUTS = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
 
 
@@ -146,7 +148,8 @@ def _normal_slopes(kappa, r):
     """Phi_2 (...) of kappa (..., 2) and correlation r (...), |r| < 1, and its derivatives d / d kappa (..., 2).
 
     By Owen's T function: Phi_2 = (Phi(a) + Phi(b)) / 2 - T(a, (b - r a) / (a c)) - T(b, (a - r b) / (b c)) - (1/2 where a b < 0),
-    with c = sqrt(1 - r^2). The error is absolute, about 1e-16: enough for weights.
+    with c = sqrt(1 - r^2). The error is absolute, about 1e-16: enough for weights. Probabilities below _SMALLEST are zero, and
+    their derivatives too.
     """
     a, b = (np.where(k == 0.0, np.finfo(float).tiny, k) for k in np.moveaxis(kappa, -1, 0))
     c = np.sqrt((1.0 - r) * (1.0 + r))
@@ -155,4 +158,5 @@ def _normal_slopes(kappa, r):
         shares = owens_t(a, to_a / a) + owens_t(b, to_b / b)
     P = np.clip(0.5 * (ndtr(a) + ndtr(b)) - shares - np.where(a * b < 0.0, 0.5, 0.0), 0.0, 1.0)
     density = np.exp(-0.5 * kappa**2) / np.sqrt(2.0 * np.pi)
-    return P, density * np.stack([ndtr(to_a), ndtr(to_b)], axis=-1)
+    known = P >= _SMALLEST
+    return P * known, density * np.stack([ndtr(to_a), ndtr(to_b)], axis=-1) * known[..., None]

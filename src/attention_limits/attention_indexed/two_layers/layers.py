@@ -16,6 +16,8 @@ FEWEST = 20.0
 # The error of the nodes of a posterior is common to all outputs that share them: at least so many outputs of an average, in at
 # most so many groups.
 SHARED, GROUPS = 16, 64
+# The least information: where the data hardly inform about a layer, noise of the nodes can make it negative.
+LEAST = 1e-12
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ with k_l from the `averages` of `softmax.TwoLayers`, `two_layers.sampled.Sampled
 Derived in docs/attention_indexed_two_layers.md.
 
 The map can have two stable fixed points. Message passing follows the one of the uninformed start. The fixed point of the informed
-start, next to V = 0, is another one where a jump is near, and then neither is called Bayes-optimal: `compare`.
+start, next to V = 0, is another one where a jump is near. `compare` finds both, and their free entropies select the
+Bayes-optimal one.
 """
 
 import math
@@ -16,15 +17,19 @@ import numpy as np
 
 from attention_limits.attention_indexed.priors.denoisers.wishart import effective_dimension, mmse
 from attention_limits.attention_indexed.two_layers.hardmax import HardmaxLayers
+from attention_limits.attention_indexed.two_layers.layers import LEAST
+from attention_limits.attention_indexed.two_layers.phases.free_entropy import difference
 from attention_limits.attention_indexed.two_layers.sampled import SampledLayers
 from attention_limits.attention_indexed.two_layers.two_tokens.softmax import TwoLayers
-from attention_limits.numerics.probability.statistics import PARTS
+from attention_limits.numerics.probability.statistics import PARTS, node_error
 from attention_limits.numerics.solvers.fixed_point import FixedPoint, iterate
 
 # A smaller V counts as exact recovery.
 RECOVERED = 1e-7
 # Largest difference of the errors of one fixed point from two starts: relative, and absolute for errors near zero.
 SAME, ZERO = 0.1, 1e-4
+# Standard errors that decide the sign of a difference of free entropies.
+DECIDES = 3.0
 
 Model = TwoLayers | SampledLayers | HardmaxLayers
 
@@ -77,8 +82,7 @@ def solve(
 
     def step(log_v):
         V = np.exp(np.clip(log_v, math.log(0.1 * RECOVERED), 0.0))
-        # Where the data hardly inform about a layer, noise of the nodes can make its information negative.
-        information = np.maximum(model.averages(V, nodes).information, 1e-12)
+        information = np.maximum(model.averages(V, nodes).information, LEAST)
         return np.log(np.maximum(mmse(ratio, V / (alpha * information)), 0.1 * RECOVERED))
 
     point = iterate(
@@ -104,12 +108,22 @@ class Comparison:
     unique : bool
         Whether both starts end at one fixed point, on all nodes and on each part of them: with fewer nodes there would be no
         other answer. False where a start did not converge on all nodes.
+    free_entropy, free_entropy_error : float
+        F of the informed fixed point minus that of the uninformed one, on all nodes, and its error from the parts of the nodes.
+        Zero where both starts end at one fixed point, +infinity where only the informed one recovers both layers exactly, NaN
+        where a start did not converge.
+    bayes_optimal : float
+        The start that ends at the Bayes-optimal fixed point: 0 uninformed, or both where it is unique; 1 informed; NaN where the
+        sign of the difference of F is not known at DECIDES standard errors.
     """
 
     uninformed: FixedPoint
     informed: FixedPoint
     parts: np.ndarray
     unique: bool
+    free_entropy: float
+    free_entropy_error: float
+    bayes_optimal: float
 
 
 def compare(
@@ -127,12 +141,36 @@ def compare(
             return first, first
         return first, solve(part, ratio, alpha, some, np.full(2, informed_start), tolerance, max_iterations)
 
-    whole = both(model, nodes)
-    parts = [both(model.part(k), some) for k, some in enumerate(nodes.blocks(PARTS))]
-    meets = all(_same(*(point.value for point in pair)) for pair in (whole, *parts))
-    return Comparison(
-        *whole, np.array([part[0].value for part in parts]), meets and all(point.converged for point in whole)
-    )
+    whole = first, last = both(model, nodes)
+    blocks = [(model.part(k), some) for k, some in enumerate(nodes.blocks(PARTS))]
+    parts = [both(*block) for block in blocks]
+    converged = first.converged and last.converged
+    meets = [_same(*(point.value for point in pair)) for pair in (whole, *parts)]
+    unique = converged and all(meets)
+    if not converged:
+        change = error = math.nan
+    elif meets[0]:
+        change = error = 0.0
+    else:
+        change, error = _free_entropy(model, ratio, alpha, nodes, blocks, first.value, last.value)
+    decided = unique or abs(change) > DECIDES * error
+    optimal = float(change > 0) if decided else math.nan
+    return Comparison(*whole, np.array([part[0].value for part in parts]), unique, change, error, optimal)
+
+
+def _free_entropy(model, ratio, alpha, nodes, blocks, first, last):
+    """F(`last`) - F(`first`) and its error.
+
+    The parts have the two points of all nodes: F is stationary there, and a part may not have both fixed points.
+    """
+    if np.all(last < RECOVERED):
+        # A continuous output leaves F without bound; from outputs that are coarser nothing is recovered at finite alpha.
+        return (math.inf, 0.0) if model.equations is not None else (math.nan, math.nan)
+    found = [
+        difference(lambda V, part=part, some=some: part.averages(V, some).information, ratio, alpha, first, last)
+        for part, some in ((model, nodes), *blocks)
+    ]
+    return found[0], float(node_error(found[0], found[1:]))
 
 
 def _same(first, second):

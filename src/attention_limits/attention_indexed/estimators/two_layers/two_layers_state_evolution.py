@@ -20,7 +20,7 @@ _DIMS = dict.fromkeys(("mmse_by_layer", "mmse_by_layer_node_error", "mmse_inform
 
 
 def run(spec, streams):
-    """Fixed points from the uninformed and from the informed start (see `variables`)."""
+    """Fixed points from the uninformed and from the informed start, and which one is Bayes-optimal (see `variables`)."""
     solver = spec["solver"]
 
     def compute(at, replica):
@@ -45,6 +45,9 @@ def run(spec, streams):
             "converged": uninformed.converged,
             "converged_informed": informed.converged,
             "unique": found.unique,
+            "free_entropy_difference": found.free_entropy,
+            "free_entropy_difference_node_error": found.free_entropy_error,
+            "bayes_optimal": found.bayes_optimal,
             "recovery_threshold": recovery_threshold(model, point["ratio"]),
             "error_bayes": outputs[0],
             "error_plug_in": outputs[1],

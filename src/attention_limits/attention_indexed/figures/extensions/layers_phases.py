@@ -1,0 +1,96 @@
+"""Phases of two layers of small width: thresholds, and the curves of all fixed points beside AMP from both starts."""
+
+import numpy as np
+
+from attention_limits.attention_indexed.figures.shared import model
+from attention_limits.pipeline.cubes.readings import passed
+from attention_limits.plotting import (
+    LAYER_COLORS,
+    SERIES_COLORS,
+    banded_line,
+    flagged_entry,
+    house_style,
+    new_figure,
+    points,
+    present,
+    realised_alpha,
+    sound_mean,
+)
+
+THRESHOLDS = {
+    "uninformed_end": (LAYER_COLORS[2], "AMP reaches the informed fixed point"),
+    "information_theoretic_threshold": (LAYER_COLORS[1], "informed fixed point Bayes-optimal"),
+    "informed_begin": ("0.45", "informed fixed point exists"),
+}
+# Widths of the curves.
+SHOWN = (0.001, 0.01, 0.02, 0.05)
+STARTS = {"uninformed": "o", "informed": "D"}
+RESCALED = r"samples per dimension and width $\bar\alpha = n/(dr)$"
+
+
+@house_style
+def draw(cubes):
+    """From the cubes layers_phases and layers_phases_amp."""
+    figure, (left, right) = new_figure(1, 2, 10.4, 3.8)
+    _draw_thresholds(left, cubes["layers_phases"])
+    _draw_fixed_points(right, cubes["layers_phases"])
+    _draw_messages(right, cubes["layers_phases_amp"])
+    right.set(
+        xlabel=RESCALED, ylabel=r"error of layer 1, $\|S_1 - \hat S_1\|_F^2/d$", xlim=(2.0, 5.0), ylim=(0.0, 1.05)
+    )
+    flagged_entry(right)
+    right.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def _draw_thresholds(axes, cube):
+    """The thresholds in units of the width, and the hard phase between two of them."""
+    lines = {}
+    for name, (color, label) in THRESHOLDS.items():
+        found = cube[name].transpose("ratio", "replica")
+        # A width at which a replica has no such threshold has no mean.
+        everywhere = found.notnull().all("replica") & (passed(cube, name) == 1)
+        flags = everywhere.transpose("ratio", "replica").values.astype(float)
+        ratio = cube.ratio.values
+        mean, error, _ = sound_mean(found.values / ratio[:, None], flags)
+        banded_line(axes, ratio, mean, error, color, label, marker=".", markersize=4)
+        lines[name] = mean
+    axes.fill_between(
+        ratio,
+        lines["information_theoretic_threshold"],
+        lines["uninformed_end"],
+        color="#fbe9dc",
+        zorder=0,
+        label="hard",
+    )
+    axes.set(xscale="log", xlabel=r"width ratio $\rho = r/d$", ylabel=RESCALED, xlim=(ratio[0], ratio[-1]))
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high + 0.35 * (high - low))
+    axes.legend(loc="upper right")
+
+
+def _draw_fixed_points(axes, cube):
+    """A line for each replica: full where the fixed points are stable, dotted where they are not."""
+    for color, ratio in zip(SERIES_COLORS, SHOWN, strict=False):
+        if not np.any(np.isclose(cube.ratio, ratio)):
+            continue
+        here = cube.sel(ratio=ratio, method="nearest")
+        for number, replica in enumerate(here.replica.values):
+            alpha = here.alpha_by_place.sel(replica=replica).values / ratio
+            V = here.mmse_by_place.sel(replica=replica, layer=1).values
+            rises = np.gradient(alpha) > 0
+            label = rf"$\rho = {ratio:g}$" if number == 0 else None
+            axes.plot(np.where(rises, alpha, np.nan), V, color=color, linewidth=0.9, label=label)
+            axes.plot(np.where(rises, np.nan, alpha), V, ":", color=color, linewidth=0.9)
+
+
+def _draw_messages(axes, cube):
+    """AMP from the prior means and from an informed start, on the same data."""
+    ratio = model(cube, "ratio")
+    color = SERIES_COLORS[SHOWN.index(ratio)]
+    for (name, marker), error in zip(STARTS.items(), sorted(cube.start_error.values, reverse=True), strict=True):
+        part = cube.sel(start_error=error, layer=1)
+        shown = present(part.mmse_by_layer).transpose("alpha", "replica")
+        flags = passed(part, "mmse_by_layer").transpose("alpha", "replica").values
+        x = realised_alpha(part, shown.alpha) / ratio
+        points(axes, x, shown.values, flags, color, rf"AMP, {name} start, $\rho = {ratio:g}$", marker)
