@@ -444,11 +444,6 @@ VARIABLES += (
         "0: uninformed, or both at one fixed point; 1: informed; missing: not decided",
         "unique, or the larger free entropy of both where its sign is known at three standard errors",
     ),
-    Variable(
-        "information_theoretic_threshold", (), "samples from which on the informed fixed point is Bayes-optimal", "α_IT",
-        "n / d^2; missing where the fixed point is unique, or where the curve ends before",
-        "equal free entropy of the uninformed branch and of one of smaller errors",
-    ),
     *(
         Variable(
             f"{name}_node_error", (), f"error of {name}", "",
@@ -513,6 +508,11 @@ OWN = erm.OWN | {
         Variable(
             "uninformed_end", (), "largest samples of the uninformed branch: the threshold of message passing", "α_alg",
             "n / d^2; missing where it is unique", "largest alpha of the curve of fixed points that a smaller one follows",
+        ),
+        Variable(
+            "information_theoretic_threshold", (), "samples from which on the informed fixed point is Bayes-optimal", "α_IT",
+            "n / d^2; missing where the fixed point is unique, or where the curve ends before",
+            "equal free entropy of the uninformed branch and of one of smaller errors",
         ),
     ),
 }  # fmt: skip

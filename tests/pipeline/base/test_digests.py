@@ -85,7 +85,7 @@ def named(*names):
 
 def loaded(*conditions):
     """Jobs that load their channel and their law of S by name, and meet the conditions."""
-    names = ("state_evolution", "small_width_limit", "matrix_amp", "matrix_amp_sizes")
+    names = ("state_evolution", "phase_comparison", "small_width_limit", "matrix_amp", "matrix_amp_sizes")
     return lambda job: job.name in names and all(condition(job) for condition in conditions)
 
 
