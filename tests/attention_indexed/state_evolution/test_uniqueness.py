@@ -23,17 +23,26 @@ from attention_limits.pipeline.experiments.project import load_project
 ROOT = Path(__file__).parents[3]
 OF_ONE_LAYER = ("state_evolution", "small_width_limit", "matrix_amp", "matrix_amp_sizes")
 
-PRIORS = [Wishart(1e-9), Wishart(0.5), Wishart(100.0), SmallWidth(), Invariant(of_values([0.0, 0.0, 0.0, 0.2, 9.0]))]
-CHANNELS = [
-    make_channel("linear", 2), make_channel("linear", 64, noise=1e-9), make_channel("softmax", 3), make_channel("hardmax", 2),
-    make_channel("hardmax", 3),
-]  # fmt: skip
+PRIORS = {
+    "narrow": Wishart(1e-9),
+    "half": Wishart(0.5),
+    "wide": Wishart(100.0),
+    "limit": SmallWidth(),
+    "spikes": Invariant(of_values([0.0, 0.0, 0.0, 0.2, 9.0])),
+}
+CHANNELS = {
+    "linear": make_channel("linear", 2),
+    "noisy linear": make_channel("linear", 64, noise=1e-9),
+    "softmax": make_channel("softmax", 3),
+    "hardmax": make_channel("hardmax", 2),
+    "hardmax of three": make_channel("hardmax", 3),
+}
 
 
-@pytest.mark.parametrize("prior", PRIORS, ids=str)
-@pytest.mark.parametrize("channel", CHANNELS, ids=str)
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("channel", CHANNELS)
 def test_provided_channels_are_unique_at_every_alpha(channel, prior):
-    found = uniqueness(phases(channel, prior))
+    found = uniqueness(phases(CHANNELS[channel], PRIORS[prior]))
     assert found.by == FACTORS
     assert max(found.denoiser, found.channel) <= 1e-6
 
