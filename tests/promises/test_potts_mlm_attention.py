@@ -144,10 +144,9 @@ def test_mixed_attention_converged_is_honest(mixing, softmax):
     sequences = (rng.integers(0, 4, (200, 1)) + rng.integers(0, 2, (200, 6))) % 4
     ends = [
         mixed_attention.fit(
-            sequences, 4, np.random.default_rng(0), mixing=mixing, softmax=softmax, ridge=1e-5, max_iterations=iterations,
-            tolerance=tolerance,
+            sequences, 4, np.random.default_rng(0), mixing=mixing, softmax=softmax, ridge=1e-5, settings=settings
         )
-        for iterations, tolerance in ((3000, 1e-5), (12_000, 2.5e-7))
+        for settings in (Descent(max_iterations=3000, tolerance=1e-5), Descent(max_iterations=12_000, tolerance=2.5e-7))
     ]  # fmt: skip
     assert ends[0].descent.converged
     assert ends[0].descent.objective == pytest.approx(ends[1].descent.objective, abs=AGREEMENT)
