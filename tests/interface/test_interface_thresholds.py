@@ -42,6 +42,7 @@ def test_channels_in_closed_form():
     assert al.thresholds({"channel": "hardmax", "tokens": 2, "ratio": 0.5}).value["exact recovery"] == np.inf
 
 
+@pytest.mark.slow
 def test_a_link_by_name_and_as_an_object():
     """Phase retrieval has 1/2; a scrambling gives it within a standard deviation of 2e-3 at 64 nodes."""
     named = al.thresholds("phase_retrieval", solver=FEW, replicas=2)
@@ -124,6 +125,7 @@ def test_the_command(capsys):
     )
 
 
+@pytest.mark.slow
 def test_the_command_imports_no_table():
     """With pandas, xarray or matplotlib the second call would take half as long again."""
     code = (

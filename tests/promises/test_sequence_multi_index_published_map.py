@@ -62,6 +62,7 @@ def boxed_gradient(u, omega, variance, skip):
     return sums[0][:2] / sums[1][2, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("skip", "start"), [(1.0, (0.2, 0.4)), (3.0, (0.05, 0.1))])
 def test_published_map_is_that_of_its_boxes(skip, start):
     """One step against Gauss and Legendre's rule on plain random outputs: weights of order one wide, which no rule misses."""

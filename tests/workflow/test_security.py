@@ -34,6 +34,7 @@ def python_files():
     return sorted((REPOSITORY / "src").rglob("*.py"))
 
 
+@pytest.mark.slow
 def test_no_code_is_made_of_data():
     nodes = [(path, node) for path in python_files() for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
     assert len(nodes) > 10_000

@@ -73,6 +73,7 @@ def test_sampled_posterior_of_linear_scores_is_the_exact_one():
         assert sampled.information(V, 1.5) == pytest.approx(exact.information(V, 1.5), rel=allowed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("V", [1.5, 0.5, 0.1, 0.01, 2e-4])
 def test_information_of_more_tokens_is_right_within_its_bound(V):
     """Few nodes carry an output of six scores, and their means are then biased: the bound contains this bias."""

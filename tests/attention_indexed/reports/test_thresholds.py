@@ -60,6 +60,7 @@ def test_a_channel_of_a_file_counts_its_equations_by_its_information():
     assert 0 < row.error < 0.1
 
 
+@pytest.mark.slow
 def test_a_random_output_never_recovers_and_an_undecided_law_is_unknown():
     """Noise of variance 1e-4 beside V from 3e-4: the information 4 / (2V + noise) is not yet flat at the smallest V."""
     assert recovery("NextToken").value == np.inf

@@ -184,6 +184,7 @@ def test_the_estimator_stores_both_solutions(tmp_path):
     assert np.all(found.recovery_threshold == pytest.approx(0.04875, rel=0.02))
 
 
+@pytest.mark.slow
 def test_a_branch_that_the_nodes_do_not_resolve_is_missing():
     """Sampled posteriors with two narrow modes: few nodes carry them at large V, which the iteration must pass."""
     channel = SampledChannel(ShapeOfScore(2, "size", 0.3, 0.01))
