@@ -55,8 +55,8 @@ def test_phase_comparison_of_outputs_that_turn(shape, shift, noise, ratio):
     for place, alpha in enumerate(alphas):
         at = found.isel(alpha=place)
         whole = float(np.max(alpha * slow.A - slow.B))
-        told = alpha * slow.information(1.0) - whole
-        assert abs(at.mutual_information - told) <= 2.0 * at.mutual_information_error + GRID * told
+        mutual = alpha * slow.information(1.0) - whole
+        assert abs(at.mutual_information - mutual) <= 2.0 * at.mutual_information_error + GRID * mutual
         assert abs(at.free_entropy - whole) <= 2.0 * at.free_entropy_error + GRID * alpha * slow.information(1.0)
         if at.decided:
             best = slow.best(alpha)
@@ -91,16 +91,16 @@ def test_phase_comparison_over_the_whole_range(model, grid):
     assert np.all(np.isin(found.phase, (0, 2)))
     np.testing.assert_allclose(found.mmse_bayes, found.mmse, rtol=1e-7, atol=1e-12)
     assert np.all(np.isnan(found.algorithmic_threshold))
-    F, told = found.free_entropy.values, found.mutual_information.values
+    F, mutual = found.free_entropy.values, found.mutual_information.values
     finite = F[np.isfinite(F)]
     assert np.all(finite > -1e-9)
     assert np.all(np.diff(finite) > -1e-9)
     # Exact recovery stays.
     assert np.all(np.isposinf(F[len(finite) :]))
-    if np.all(np.isfinite(told)):
-        assert np.all(np.diff(told) > -1e-9)
-        slopes = np.diff(told) / np.diff(alphas)
+    if np.all(np.isfinite(mutual)):
+        assert np.all(np.diff(mutual) > -1e-9)
+        slopes = np.diff(mutual) / np.diff(alphas)
         assert np.all(np.diff(slopes) <= 1e-6 * np.maximum(slopes[1:], slopes[:-1]) + 1e-9)
     else:
         assert model["channel"] != "hardmax"
-        assert np.all(np.isposinf(told[1:]))
+        assert np.all(np.isposinf(mutual[1:]))

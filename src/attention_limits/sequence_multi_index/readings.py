@@ -163,8 +163,12 @@ def _of_steps(cube, steps):
     """Mean of the threshold of some steps, at most one of each replica, and its error: arrays (grid...)."""
     names = "threshold", "threshold_error", "threshold_node_error"
     values, own, shift = (cube[name].where(steps).min("step").transpose(..., "replica").values for name in names)
+    return _mean_with_shift(values, own, shift)
+
+
+def _mean_with_shift(values, own, shift):
+    """Mean of (..., replica), and its error: `mean_with_floor` with the mean of the signed `shift`, which replicas share."""
     mean, error = mean_with_floor(values, own)
-    # The mean over replicas of the signed shift: what they share.
     return mean, np.hypot(error, np.nan_to_num(mean_and_error(shift, axis=-1)[0]))
 
 
@@ -295,8 +299,7 @@ def free_entropy_gain(cube) -> xr.Dataset:
         return (by_start.sel(init="informed") - by_start.sel(init="uninformed")).transpose(..., "replica")
 
     values, shifts = difference("free_entropy_by_start"), difference("free_entropy_by_start_node_error")
-    mean, error = mean_with_floor(values.values, np.abs(shifts.values))
-    error = np.hypot(error, np.nan_to_num(mean_and_error(shifts.values, axis=-1)[0]))
+    mean, error = _mean_with_shift(values.values, np.abs(shifts.values), shifts.values)
     dims = values.dims[:-1]
     return xr.Dataset({"gain": (dims, mean), "error": (dims, error)}, {name: values[name] for name in dims})
 

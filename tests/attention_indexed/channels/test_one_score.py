@@ -73,11 +73,11 @@ def test_outputs_of_more_scores_or_numbers_are_sampled():
     assert share_explained(GaussianNoise(RareGate(2), 0.1), V, Q) is None
     # Noise below the grid of outputs.
     assert share_explained(GaussianNoise(Entry(2), 1e-9), V, Q) is None
-    # Without noise by the key there is nothing to integrate over.
+    # Without the key `output_noise` there is no integral.
     assert share_explained(Entry(2), V, Q) is None
 
 
-def test_a_hidden_sign_tells_nothing_without_data():
+def test_a_hidden_sign_gives_no_information_without_data():
     found, bound = share_explained(GaussianNoise(NoiselessShape(2), 0.01), np.array([Q, 0.99 * Q]), Q)
     assert found[0] == bound[0] == 0.0
     assert found[1] > 0.0

@@ -7,8 +7,7 @@ samples. With h = omega + sqrt(v V) z, v = 2 on the diagonal and 1 off it, and o
 
 twice the share of the variance of the score that y explains, for both places of the matrix. The rules converge fast for smooth
 functions, and with the step where f jumps: there the change to the rules with twice the steps is their error. The bound is twice
-this change. Derived for the model of Boncoraglio, Troiani,
-Erba, Zdeborova 2025 (arXiv:2506.01582).
+this change. Derived for the model of Boncoraglio, Troiani, Erba, Zdeborova 2025 (arXiv:2506.01582).
 """
 
 import numpy as np

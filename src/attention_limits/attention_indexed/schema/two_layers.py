@@ -55,7 +55,16 @@ class TwoLayersSamples(TwoLayersGrid):
     start_error: Axis[StartError] | None = None
 
 
-class TwoLayersStateEvolution(Specification):
+class OfTwoLayers(Specification):
+    """An estimator of two layers."""
+
+    @classmethod
+    def cross_checks(cls, estimator) -> list[Problem]:
+        """Tokens and skip strengths that the last layer does not allow."""
+        return two_layer_checks(estimator)
+
+
+class TwoLayersStateEvolution(OfTwoLayers):
     """State evolution computes the errors of both layers from both starts, and which fixed point is Bayes-optimal."""
 
     class Solver(Section):
@@ -73,17 +82,12 @@ class TwoLayersStateEvolution(Specification):
     solver: Solver = Solver()
 
     @classmethod
-    def cross_checks(cls, estimator) -> list[Problem]:
-        """Tokens and skip strengths that the last layer does not allow."""
-        return two_layer_checks(estimator)
-
-    @classmethod
     def work(cls, estimator) -> dict[str, float]:
         """The average over the scores."""
         return {"nodes": 1}
 
 
-class TwoLayersPhases(Specification):
+class TwoLayersPhases(OfTwoLayers):
     """The fixed points of two layers and their free entropies give the thresholds of learning at each width."""
 
     class Grid(Section):
@@ -104,17 +108,12 @@ class TwoLayersPhases(Specification):
     solver: Solver = Solver()
 
     @classmethod
-    def cross_checks(cls, estimator) -> list[Problem]:
-        """Tokens and skip strengths that the last layer does not allow."""
-        return two_layer_checks(estimator)
-
-    @classmethod
     def work(cls, estimator) -> dict[str, float]:
         """The average over the scores at each point of the table."""
         return {"nodes": 1, "degree": 2}
 
 
-class TwoLayersAmp(Specification):
+class TwoLayersAmp(OfTwoLayers):
     """Matrix AMP (approximate message passing) estimates the attention matrices of both layers."""
 
     class Model(TwoLayers):
@@ -129,7 +128,7 @@ class TwoLayersAmp(Specification):
     @classmethod
     def cross_checks(cls, estimator) -> list[Problem]:
         """Problems of the state evolution, sizes that round to zero, and data that exceed the memory."""
-        return [*two_layer_checks(estimator), *size_checks(estimator), *memory_checks(estimator, layers=2)]
+        return [*super().cross_checks(estimator), *size_checks(estimator), *memory_checks(estimator, layers=2)]
 
     @classmethod
     def work(cls, estimator) -> dict[str, float]:

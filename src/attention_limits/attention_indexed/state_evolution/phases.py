@@ -142,7 +142,7 @@ def phases(channel: Channel, prior: Prior | float) -> Phases:
     noise = table.noise if _KINK in table.noise else np.sort(np.append(table.noise, _KINK))[::-1]
     table = curve(channel, prior, noise)
     found = Phases(channel, prior, potential(channel, prior, table), _branches(channel, prior, table), (), ())
-    return Phases(channel, prior, found.potential, found.branches, _ends(found), _crossings(found))
+    return replace(found, algorithmic=_ends(found), bayes=_crossings(found))
 
 
 def _branches(channel, prior, table):
@@ -376,9 +376,8 @@ def compare(found: Phases, alpha) -> Comparison:
     alpha, Q = np.asarray(alpha, dtype=float), found.prior.Q
     at, known = states(found, alpha), information_known(found)
     best, reached = (_numbers(part, alpha) for part in (found.bayes, found.algorithmic))
-    V, D, F, doubt, output = (np.take_along_axis(part, best[None], axis=0)[0] for part in (
-        at.mmse, at.noise, at.free_entropy, at.doubt, at.output))  # fmt: skip
-    uncertainty = np.where(alpha == 0, 0.0, channel_uncertainty(found, V))
+    V, D, F, doubt, output = (_on(part, best) for part in (at.mmse, at.noise, at.free_entropy, at.doubt, at.output))
+    uncertainty = np.where(alpha == 0, 0.0, np.broadcast_to(found.channel.uncertainty(V, Q), V.shape))
     fewer, more = (_bayes_error(found, alpha * (1.0 + sign * np.nan_to_num(uncertainty))) for sign in (-1.0, 1.0))
     bound = np.maximum(fewer - V, V - more)
     if not found.channel.closed_form:
@@ -397,7 +396,7 @@ def compare(found: Phases, alpha) -> Comparison:
     infinite = np.isposinf(outer) | np.isposinf(F)
     mutual, mutual_error = np.where(infinite, np.inf, mutual), np.where(infinite, np.nan, mutual_error)
     mutual, mutual_error = np.where(alpha == 0, 0.0, mutual), np.where(alpha == 0, 0.0, mutual_error)
-    phase = np.where(np.abs(V - np.take_along_axis(at.mmse, reached[None], axis=0)[0]) < SAME, EASY, HARD)
+    phase = np.where(np.abs(V - _on(at.mmse, reached)) < SAME, EASY, HARD)
     phase = np.where(V == 1.0, IMPOSSIBLE, phase)
     # Without samples all is known.
     known, decided = known | (alpha == 0), decided | (alpha == 0)
@@ -411,15 +410,14 @@ def compare(found: Phases, alpha) -> Comparison:
     )
 
 
-def channel_uncertainty(found: Phases, V):
-    """Relative error of the information of `found` at `V` (n,), as `protocol.Channel.uncertainty`."""
-    return np.broadcast_to(found.channel.uncertainty(V, found.prior.Q), np.shape(V))
-
-
 def _bayes_error(found, alpha):
     """V (n,) of the largest free entropy at `alpha` (n,)."""
-    best = _numbers(found.bayes, alpha)
-    return np.take_along_axis(states(found, alpha).mmse, best[None], axis=0)[0]
+    return _on(states(found, alpha).mmse, _numbers(found.bayes, alpha))
+
+
+def _on(values, numbers):
+    """The `values` (branches, n) on the branches of these `numbers` (n,)."""
+    return np.take_along_axis(values, numbers[None], axis=0)[0]
 
 
 def _numbers(jumps, alpha):

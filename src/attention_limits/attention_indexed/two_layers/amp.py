@@ -22,8 +22,9 @@ from attention_limits.attention_indexed.amp.schedule import Schedule, Settings
 from attention_limits.attention_indexed.model.scores import draw_sequences
 from attention_limits.attention_indexed.model.sizes import Sizes
 from attention_limits.attention_indexed.priors.wishart import Wishart
+from attention_limits.attention_indexed.two_layers.layers import LEAST
 from attention_limits.attention_indexed.two_layers.phases.free_entropy import noise_at
-from attention_limits.attention_indexed.two_layers.state_evolution import LEAST, RECOVERED, Model
+from attention_limits.attention_indexed.two_layers.state_evolution import RECOVERED, Model
 
 
 def draw_dataset(model: Model, size: Sizes, generator) -> Dataset:

@@ -1,6 +1,6 @@
 """All fixed points of two layers at one width, and the thresholds between their branches.
 
-Tables of few nodes: the equations hold for the table, whatever the error of its nodes is.
+The tables have few nodes. The equations hold for a table with any error of its nodes.
 """
 
 import functools
@@ -110,7 +110,7 @@ def test_equal_free_entropies_obey_maxwell():
 
 
 def test_a_layer_that_jumps_alone_has_the_thresholds_of_one_layer():
-    """Separate layers, of which the first one jumps: its curve alpha(D) on a fine grid, and Maxwell's construction on it."""
+    """Separate layers; the first one jumps: its curve alpha(D) on a fine grid, and Maxwell's construction on it."""
     table, ratio = separate_table(turning, plain), 0.1
     of = curve(table, ratio)
     assert of.whole

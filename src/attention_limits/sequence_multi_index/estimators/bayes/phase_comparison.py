@@ -24,7 +24,7 @@ def run(spec, streams):
     settings = completed(spec["solver"], warm_up=1, side_information=0.0, regularization=0.0)
 
     def compute(at, replica):
-        # A random start gives rows overlaps of their own.
+        # From a random start the rows have different overlaps.
         channel, nodes = channel_at(spec, streams, at, replica, isotropic=count == 0)
         prior = prior_of(spec, channel.link)
         # The same starts in every replica, so that the replicas of a start estimate one number.
