@@ -218,10 +218,8 @@ class Toy:
         path.write_text(edited(path.read_text(encoding="utf-8"), [(old, new)]), encoding="utf-8")
 
     def link_python(self, link: Path) -> None:
-        """Take the interpreter by a link in a path without a space: Snakemake cannot start another one in jobs of a queue."""
-        assert " " not in str(link)
-        link.symlink_to(sys.prefix)
-        self.python = str(link / "bin" / "python")
+        """Take the interpreter by a link in a path without a space."""
+        self.python = linked_python(link)
 
     def environment(self, **more: str) -> dict[str, str]:
         """The environment in which the copied package is the one that is imported."""
@@ -302,6 +300,13 @@ def imported(toy: Toy) -> Iterator[Toy]:
         provenance.SOURCE = figures.SOURCE = source
         os.environ.pop("TOY_LOG") if log is None else os.environ.update(TOY_LOG=log)
         forget_code()
+
+
+def linked_python(link: Path) -> str:
+    """The interpreter by a new link without a space: Snakemake cannot start another one in jobs of a queue."""
+    assert " " not in str(link)
+    link.symlink_to(sys.prefix)
+    return str(link / "bin" / "python")
 
 
 def path_with(folder: Path, commands: dict[str, str]) -> str:

@@ -1,6 +1,7 @@
 """The profile for clusters with a queue of any kind, with commands that look like those of Grid Engine."""
 
 import re
+import shlex
 import sys
 
 import pytest
@@ -56,7 +57,7 @@ def test_jobs_are_submitted_with_what_they_ask_for_and_tried_again(toy, tmp_path
     assert refused.returncode != 0
     assert "Traceback" not in refused.stderr
     assert f"{toy.python}: Snakemake cannot start a Python with a space" in refused.stderr
-    assert f"ln -s {sys.prefix} ~/limits.venv && ~/limits.venv/bin/python -m snakemake\n" in refused.stderr
+    assert f"ln -s {shlex.quote(sys.prefix)} ~/limits.venv && ~/limits.venv/bin/python -m snakemake\n" in refused.stderr
     assert not (queue / "submitted").exists()
     # The script of the job still lies in such a path.
     toy.link_python(tmp_path / "environment")

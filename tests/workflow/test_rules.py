@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 import snakemake_server
-from toy import REPOSITORY, repository
+from toy import REPOSITORY, linked_python, repository
 from toy_data import share
 
 pytestmark = pytest.mark.slow
@@ -102,7 +102,7 @@ def test_the_profile_for_slurm_shows_a_partition_for_a_whole_family(tmp_path):
         "scale=smoke",
         "families=[attention_indexed]",
     ]
-    snakemake_server.call(arguments, REPOSITORY, dict(os.environ), sys.executable)
+    snakemake_server.call(arguments, REPOSITORY, dict(os.environ), linked_python(tmp_path / "environment"))
     partitions = dict(line.split() for line in submitted.read_text().splitlines())
     computing = re.findall(r"^ +(aim_\w+) --> aim_cube$", (REPOSITORY / "docs/rules.md").read_text(), re.MULTILINE)
     assert partitions == dict.fromkeys(computing, "long")
