@@ -10,7 +10,10 @@ trapezoid            two softmax attention layers reading two tokens: a determin
 rotations            one attention layer of rank two reading two tokens: a quadrature over one angle, exact to rounding;
 sphere               one attention layer of rank three or more reading two tokens, for V = v I alone: exact to rounding;
 von Mises-Fisher     the sum of squares of several fields, for V = v I alone: exact;
-cut normal law       the sign of one field, and discrete outputs of two fields that depend on their direction alone: exact;
+cut normal law       the sign of one field; a few discrete outputs of two fields that depend on their direction alone, exact; and
+                     any few discrete outputs of one or two fields, an adaptive quadrature, exact to its stated error;
+one field            noisy outputs of one field: an adaptive quadrature, exact to its stated error;
+own moments          links that give their posterior themselves;
 finite sum           links whose output leaves finitely many fields (no free rows, no angles): exact;
 importance sampling  everything else, on two independent scramblings of Sobol nodes. Each gives its own estimate, so that products
                      of two posterior means are free of the squared sampling error. Outputs that few nodes explain get
@@ -25,6 +28,8 @@ import numpy as np
 
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channels.half_line import half_line_moments
+from attention_limits.sequence_multi_index.channels.intervals import interval_moments
+from attention_limits.sequence_multi_index.channels.one_field import one_field_moments
 from attention_limits.sequence_multi_index.channels.posterior import (
     SMALLEST_SAMPLE,
     Posterior,
@@ -42,11 +47,15 @@ from attention_limits.sequence_multi_index.channels.sampling.two_tokens import t
 from attention_limits.sequence_multi_index.channels.sectors import sector_moments
 from attention_limits.sequence_multi_index.channels.single_precision import sampling_precision, trapezoid_precision
 from attention_limits.sequence_multi_index.channels.trapezoid.moments_kernels import two_layer_moments
+from attention_limits.sequence_multi_index.links.intervals import intervals_of
 from attention_limits.sequence_multi_index.links.invariances import invariant_rows
 from attention_limits.sequence_multi_index.links.link import (
     FINITE_SUM,
     HALF_LINE,
+    INTERVALS,
     LENGTH,
+    ONE_FIELD,
+    OWN,
     POSTERIOR,
     ROTATION,
     SAMPLING,
@@ -86,10 +95,10 @@ class Channel:
     Attributes
     ----------
     method : str
-        The first of `link.posterior_methods`, or `link.isotropic_method`; SECTORS in place of importance sampling where the link
-        has sectors (`links.sectors`).
+        The first of `link.posterior_methods`, or `link.isotropic_method`; in place of importance sampling SECTORS or INTERVALS
+        where the link has such cells (`links.sectors`, `links.intervals`), and ONE_FIELD for a noisy output of one field.
     outputs : array (K, *output) or None
-        All outputs of a link that has sectors.
+        All outputs of a link that has such cells.
     invariant : array (P, k)
         Directions of the rows that the output does not see (`links.invariances`): g_out has no component along them, exactly.
     sampled : bool
@@ -105,12 +114,12 @@ class Channel:
 
     def __init__(self, link: Link, resolution: float, generator: np.random.Generator, isotropic: bool = False):
         require(link, {POSTERIOR})
-        self.link, self._single = link, True
+        self.link, self._single, self._cells = link, True, None
         self.isotropic = isotropic and bool(link.isotropic_method)
         self.method = link.isotropic_method if self.isotropic else link.posterior_methods[0]
-        self._sectors = sectors_of(link) if self.method == SAMPLING else None
-        self.method = self.method if self._sectors is None else SECTORS
-        self.outputs = None if self._sectors is None else self._sectors.outputs
+        if self.method == SAMPLING:
+            self.method, self._cells = _without_sampling(link)
+        self.outputs = None if self._cells is None else self._cells.outputs
         self.invariant = invariant_rows(link)
         self.sampled = self.method in _SAMPLERS
         self._draw(resolution, generator)
@@ -227,8 +236,18 @@ class Channel:
     def _half_line(self, observed, omega, V) -> Posterior:
         return self._posterior([half_line_moments(observed, omega, V)])
 
-    def _two_fields(self, observed, omega, V) -> Posterior:
-        return self._posterior([sector_moments(self._sectors, observed, omega, V)])
+    def _cut(self, observed, omega, V) -> Posterior:
+        moments = sector_moments if self.method == SECTORS else interval_moments
+        return self._posterior([moments(self._cells, observed, omega, V)])
+
+    def _one_field(self, observed, omega, V) -> Posterior:
+        return self._posterior([one_field_moments(self.link, observed, omega, V)])
+
+    def _own(self, observed, omega, V) -> Posterior:
+        log_z, mean, covariance = (np.asarray(values, dtype=float) for values in self.link.moments(observed, omega, V))
+        return Posterior(
+            log_z, as_two(mean[None]), as_two(covariance[None]), np.full(len(log_z), np.inf), np.isfinite(log_z)
+        )
 
     def _sampling(self, observed, omega, V) -> Posterior:
         moments = _SAMPLERS[self.method]
@@ -258,12 +277,24 @@ class Channel:
         )
 
 
+def _without_sampling(link):
+    """The best method for a link whose own one is importance sampling, and the cells of its outputs if the method reads them."""
+    for method, cells_of in ((SECTORS, sectors_of), (INTERVALS, intervals_of)):
+        if (cells := cells_of(link)) is not None:
+            return method, cells
+    # The narrow cells of a noiseless output could lie between the points of a quadrature.
+    one_field = link.rows * link.tokens == 1 and inference(link) == "likelihood" and link.noise_dimension > 0
+    return (ONE_FIELD if one_field else SAMPLING), None
+
+
 _SAMPLERS = {SAMPLING: fibre_moments, TWO_TOKEN_SAMPLING: two_token_moments}
 _METHODS = {
     TRAPEZOID: Channel._trapezoid,
     **dict.fromkeys((ROTATION, SPHERE, LENGTH), Channel._rotated),
     FINITE_SUM: Channel._finite_sum,
     HALF_LINE: Channel._half_line,
-    SECTORS: Channel._two_fields,
+    **dict.fromkeys((SECTORS, INTERVALS), Channel._cut),
+    ONE_FIELD: Channel._one_field,
+    OWN: Channel._own,
     **dict.fromkeys(_SAMPLERS, Channel._sampling),
 }

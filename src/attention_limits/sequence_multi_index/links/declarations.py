@@ -14,6 +14,10 @@ SYMMETRIES = ("rows", "all", "none")
 FAR = 8.0
 # Largest accepted error of an output that a candidate reproduces, relative to the output and its typical size.
 ACCURACY = 1e-6
+# Random fields on which a posterior of the link itself is compared with the output, and standard errors that refuse it; those on
+# which its moments are compared with differences of log Z of this step, and the accuracy.
+MANY, SURE = 16384, 6.0
+FEW, STEP, DERIVATIVE = 64, 1e-3, 1e-3
 
 
 def problems_of(link: Link, count=64, seed=0) -> list[str]:
@@ -51,6 +55,8 @@ def problems_of(link: Link, count=64, seed=0) -> list[str]:
     if not found:
         check = _fibre_problems if form == "fibre" else _likelihood_problems
         found = list(check(link, h, link.observe(h, noise), rng))
+    if not found and hasattr(link, "moments"):
+        found = list(_moments_problems(link, rng))
     return found
 
 
@@ -220,6 +226,78 @@ def _likelihood_problems(link, h, observed, rng) -> Iterator[str]:
     if len(impossible):
         first = impossible[0]
         yield f"the true fields have likelihood zero: {_example(h[first], observed[first])}"
+
+
+def _moments_problems(link, rng) -> Iterator[str]:
+    """The posterior of a link against its output: the Nishimori identities of the mean and of the covariance, on random fields.
+
+    A right posterior fails with a probability of about 1e-8 for each of its entries, over the seeds.
+    """
+    size, q = link.rows * link.tokens, 0.4
+    omega, deviation = (np.sqrt(share) * rng.standard_normal((MANY, link.rows, link.tokens)) for share in (q, 1.0 - q))
+    h, V = omega + deviation, (1.0 - q) * np.eye(link.rows)
+    observed = link.observe(h, rng.standard_normal((MANY, link.noise_dimension)))
+    log_z, mean, covariance = (np.asarray(values, dtype=float) for values in link.moments(observed, omega, V))
+    shapes = {"log_z": (MANY,), "mean": h.shape, "covariance": (*h.shape, *h.shape[1:])}
+    for (name, shape), values in zip(shapes.items(), (log_z, mean, covariance), strict=True):
+        if values.shape != shape:
+            yield f"moments must return {name} of shape {shape} for {MANY} outputs, got {values.shape}"
+            return
+        if not np.all(np.isfinite(values)):
+            bad = int(np.argmin(np.isfinite(values.reshape(MANY, -1)).all(axis=1)))
+            yield f"moments gives a {name} that is not finite: {_example(h[bad], observed[bad])}"
+            return
+    found = list(_derivative_problems(link, h[:FEW], observed[:FEW], omega[:FEW], V, rng))
+    if found:
+        yield from found
+        return
+    m, rest = mean.reshape(MANY, size), (deviation - mean).reshape(MANY, size)
+    square = covariance.reshape(MANY, size, size)
+    excess = np.einsum("ni,nj->nij", rest, rest) - square
+    # Bounded functions of the output and of omega: a posterior that ignores one of them is right on average alone.
+    seen = np.reshape(observed, (MANY, -1)).astype(float)
+    seen = np.tanh((seen - seen.mean(axis=0)) / (seen.std(axis=0) + 1e-300))
+    known = np.concatenate([np.ones((MANY, 1)), seen, omega.reshape(MANY, size)], axis=1)
+    identities = {
+        "E[f (h - omega - m)] = 0": np.einsum("nk,ni->nki", known, rest),
+        "E[m (h - omega - m)^T] = 0": np.einsum("ni,nj->nij", m, rest),
+        "E[f ((h - omega - m)(h - omega - m)^T - C)] = 0": np.einsum("nk,nij->nkij", known, excess),
+    }
+    for name, values in identities.items():
+        average, error = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(MANY)
+        worst = np.unravel_index(np.argmax(np.abs(average) - SURE * error), average.shape)
+        if abs(average[worst]) > SURE * error[worst] + 1e-9:
+            yield (
+                f"moments contradicts the output: with m its mean, C its covariance and f = (1, tanh of y, omega), {name} for "
+                f"h_a ~ N(omega_a, V), but the entry {[int(k) + 1 for k in worst]} is {average[worst]:.3g} ± {error[worst]:.2g} over {MANY} random fields at "
+                f"V = {1.0 - q:g} I"
+            )
+            return
+
+
+def _derivative_problems(link, h, observed, omega, V, rng) -> Iterator[str]:
+    """Mean and covariance against the first differences of log Z and of the mean, whose error is of the order of STEP^2."""
+    along = rng.standard_normal(omega.shape)
+    along *= np.sqrt(V[0, 0]) / np.linalg.norm(along, axis=(1, 2), keepdims=True)
+    up, down = (link.moments(observed, omega + side * STEP * along, V) for side in (1.0, -1.0))
+    _, mean, covariance = link.moments(observed, omega, V)
+    slope = (up[0] - down[0]) / (2.0 * STEP)
+    wanted = np.einsum("npa,npa->n", mean, along) / V[0, 0]
+    wrong = _different(wanted, slope, DERIVATIVE)
+    if wrong is not None:
+        yield (
+            f"the mean of moments is not V times the derivative of its log_z: along a step of omega {wanted[wrong]:.6g}, "
+            f"log_z changes by {slope[wrong]:.6g}; {_example(h[wrong], observed[wrong])}"
+        )
+        return
+    change = (up[1] - down[1]) / (2.0 * STEP) + along
+    wanted = np.einsum("npaqb,nqb->npa", covariance, along) / V[0, 0]
+    wrong = _different(wanted, change, DERIVATIVE)
+    if wrong is not None:
+        yield (
+            f"the covariance of moments is not V times the derivative of its mean: along a step of omega {_text(wanted[wrong])}, "
+            f"omega + mean changes by {_text(change[wrong])}; {_example(h[wrong], observed[wrong])}"
+        )
 
 
 def _different(first, second, accuracy=1e-9):

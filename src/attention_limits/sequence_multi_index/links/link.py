@@ -28,6 +28,7 @@ SMALLEST_EIGENVALUE = 1e-3
 TRAPEZOID, FINITE_SUM, SAMPLING = "trapezoid", "finite sum", "importance sampling"
 TWO_TOKEN_SAMPLING, ROTATION = "importance sampling over two tokens", "quadrature over rotations"
 HALF_LINE, SECTORS = "cut normal law", "cut normal law of two fields"
+INTERVALS, ONE_FIELD, OWN = "cut normal law along one field", "quadrature over one field", "moments of the link itself"
 # For V = v I alone, see `Link.isotropic_method`: the integral over the sphere of directions, or its closed form for one token.
 SPHERE, LENGTH = "quadrature over a sphere", "von Mises-Fisher law"
 
@@ -46,7 +47,13 @@ class Link:
 
         log_likelihood(observed, h) -> array (n, S)
 
-    of h (n, S, P, M). `forward` of the links provided by this package raises ValueError when h does not end in (P, M).
+    of h (n, S, P, M). A link that knows its exact posterior writes, beside one of the two,
+
+        moments(observed, omega, V) -> log_z, mean, covariance
+
+    for h_a ~ N(omega_a, V), omega (n, P, M) and V (P, P), independent over the tokens a: log Z (n,), E[h - omega | y] (n, P, M)
+    and the covariance of h given y (n, P, M, P, M). `forward` of the links provided by this package raises ValueError when h does
+    not end in (P, M).
 
     Attributes
     ----------
@@ -92,7 +99,8 @@ class Link:
     def posterior_methods(self) -> tuple[str, ...]:
         """Ways in which `channel.Channel` can compute its posterior, best first. Raises ValueError as `inference`."""
         finite = inference(self) == "fibre" and self.free_rows * self.tokens + self.angles == 0
-        return (FINITE_SUM,) if finite else (SAMPLING,)
+        own = (OWN,) if hasattr(self, "moments") else ()
+        return (*own, FINITE_SUM if finite else SAMPLING)
 
     def forward(self, h):
         """Output y = g(h) of fields h (..., P, M), without noise: array (..., *output)."""
