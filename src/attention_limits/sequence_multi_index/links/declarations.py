@@ -269,8 +269,8 @@ def _moments_problems(link, rng) -> Iterator[str]:
         if abs(average[worst]) > SURE * error[worst] + 1e-9:
             yield (
                 f"moments contradicts the output: with m its mean, C its covariance and f = (1, tanh of y, omega), {name} for "
-                f"h_a ~ N(omega_a, V), but the entry {[int(k) + 1 for k in worst]} is {average[worst]:.3g} ± {error[worst]:.2g} over {MANY} random fields at "
-                f"V = {1.0 - q:g} I"
+                f"h_a ~ N(omega_a, V), but the entry {[int(k) + 1 for k in worst]} is {average[worst]:.3g} ± "
+                f"{error[worst]:.2g} over {MANY} random fields at V = {1.0 - q:g} I"
             )
             return
 

@@ -81,11 +81,13 @@ class Intervals:
         """Index of the output at fields `first` and `last`, arrays of one shape; -1 for an output that is not known."""
         first, last = np.broadcast_arrays(first, last)
         fields = np.stack([first, last], axis=-1) if self.lines else last[..., None]
-        shown = self.link.observe(fields.reshape(-1, self.link.rows, self.link.tokens))
         known = self.outputs.reshape(len(self.outputs), -1)
+        shown = self.link.observe(fields.reshape(-1, self.link.rows, self.link.tokens)).reshape(
+            last.size, known.shape[1]
+        )
         found = np.full(last.size, -1)
         for k, output in enumerate(known):
-            found[np.all(np.reshape(shown, (last.size, -1)) == output, axis=1)] = k
+            found[np.all(shown == output, axis=1)] = k
         return found.reshape(last.shape)
 
 
