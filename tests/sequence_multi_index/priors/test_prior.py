@@ -90,6 +90,20 @@ def test_rows_together_agree_with_rows_one_by_one(prior):
     assert together.log_normaliser == pytest.approx(one.log_normaliser, abs=1e-6)
 
 
+@pytest.mark.parametrize("scale", [0.3, 2.0, 8.0])
+def test_nodes_agree_with_lines(scale):
+    """A part that is written as many equal ones leaves the law as it is, but is too many terms for the rule along lines."""
+    shares, means, deviations = [0.3, 0.7], [1.2, -0.4], [0.5, 0.0]
+    means, deviations = (np.array(values) / np.sqrt(0.3 * (1.44 + 0.25) + 0.7 * 0.16) for values in (means, deviations))
+    plain = MixtureRows(2, shares, means, deviations)
+    many = MixtureRows(2, [0.3, *[0.1] * 7], [means[0], *[means[1]] * 7], [deviations[0], *[0.0] * 7])
+    lines, nodes = (prior.averages(scale * PRECISION) for prior in (plain, many))
+    np.testing.assert_allclose(nodes.missing, lines.missing, atol=5e-4)
+    # The difference of the halves is an error, twice as large on average.
+    assert np.max(np.abs(nodes.missing - lines.missing)) <= 3.0 * nodes.error
+    assert nodes.log_normaliser == pytest.approx(lines.log_normaliser, abs=2e-3)
+
+
 def test_correlated_rows_are_a_change_of_basis():
     """Q = C - (C^-1 + Lambda)^-1, and the free entropy of the whitened rows."""
     prior = GaussianRows(C)
@@ -122,13 +136,20 @@ def test_a_few_rows_of_a_prior_are_a_prior():
         ({"name": "correlated", "covariance": [[2.0, 0.2], [0.2, 1.0]]}, 2, "diagonal of ones"),
         ({"name": "correlated", "covariance": [[1.0, 1.0], [1.0, 1.0]]}, 2, "smallest eigenvalue"),
         ({"name": "binary", "mean": 0.0}, 9, "at most 8 rows"),
+        (
+            {"name": "mixture", "shares": [0.5, 0.5], "means": [1.0], "deviations": [0.0, 0.0]},
+            1,
+            "one number for each part",
+        ),
+        (
+            {"name": "mixture", "shares": [0.5, 0.4], "means": [1.0, -1.0], "deviations": [0.0, 0.0]},
+            1,
+            "whose sum is 0.9",
+        ),
+        ({"name": "mixture", "shares": [1.0], "means": [0.0], "deviations": [2.0]}, 1, "is 4; allowed: 1; .* by 2$"),
+        ({"name": "mixture", "shares": [0.125] * 8, "means": [1.0] * 8, "deviations": [0.0] * 8}, 5, "at most 4096"),
     ],
 )
 def test_wrong_priors_are_refused(section, rows, text):
     with pytest.raises(ValueError, match=text):
         load_prior(section, rows)
-
-
-def test_a_mixture_has_second_moment_one():
-    with pytest.raises(ValueError, match="second moment"):
-        MixtureRows(1, [0.5, 0.5], [1.0, -1.0], [0.5, 0.5])

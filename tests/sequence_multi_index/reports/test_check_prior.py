@@ -24,6 +24,15 @@ PRIORS = {
     "sparse": load_prior({"name": "bernoulli_gauss", "density": 0.2}, 2),
     "one row": load_prior({"name": "bernoulli_gauss", "density": 0.5}, 1),
     # A law of a user: three points, not symmetric.
+    "ternary": load_prior(
+        {
+            "name": "mixture",
+            "shares": [0.25, 0.5, 0.25],
+            "means": [2**0.5, 0.0, -(2**0.5)],
+            "deviations": [0.0, 0.0, 0.0],
+        },
+        3,
+    ),
     "three points": MixtureRows(2, [0.25, 0.5, 0.25], [1.5, -0.5, 1.0], [0.0, 0.0, 0.5]),
 }
 

@@ -9,7 +9,8 @@ In reading order:
 - posterior: moments, Z, and the denoiser g_out
 - channel: chooses the method that computes them
 - averages: averages over outputs, E_y, at an overlap
-- half_line, sectors: exact moments of signs and of discrete outputs of two fields
+- half_line, sectors, intervals: moments of signs and of a few discrete outputs of one or two fields
+- one_field: a noisy output of one field
 - rotations/: one layer of rank two or more, one integral over an angle or a sphere
 - trapezoid/: two layers of two tokens, a two-dimensional rule
 - sampling/: any other link, by importance sampling

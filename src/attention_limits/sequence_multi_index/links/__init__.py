@@ -11,7 +11,7 @@ In reading order:
 - attention/: layers of softmax attention
 - one_token, linear: multi-index models of independent samples, regression and classification
 - wrappers: correlated tokens and output noise around any link
-- sectors, invariances: structure that the program reads off the output of any link
+- sectors, intervals, invariances: structure that the program reads off the output of any link
 - jax_forward: the forward pass in JAX
 - loading: links by name
 

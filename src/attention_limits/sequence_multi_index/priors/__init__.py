@@ -7,7 +7,7 @@ In reading order:
 - prior: the class to derive from
 - gaussian: standard normal and correlated weights
 - overlaps: Q and Q_hat as coordinates of an iteration
-- mixture: binary and sparse weights
+- mixture: binary, sparse and other weights
 - loading: priors by the keys of a model
 
 May import it: channels, data, state evolution, GAMP, weak recovery, erm, schema, estimators, reports.

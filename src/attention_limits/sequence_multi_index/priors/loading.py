@@ -25,6 +25,8 @@ def load_prior(section: Mapping | None, rows: int) -> Prior:
         if sizes != {rows}:
             raise ValueError(f"covariance: allowed: {rows} rows of {rows} numbers, the number of rows of W")
         return GaussianRows(section["covariance"])
-    from attention_limits.sequence_multi_index.priors.mixture import bernoulli_gauss, binary
+    from attention_limits.sequence_multi_index.priors.mixture import MixtureRows, bernoulli_gauss, binary
 
+    if section["name"] == "mixture":
+        return MixtureRows(rows, section["shares"], section["means"], section["deviations"])
     return binary(rows, section["mean"]) if section["name"] == "binary" else bernoulli_gauss(rows, section["density"])

@@ -1,4 +1,4 @@
-"""Binary and sparse weights: independent weights, each from a mixture of points and normal laws.
+"""Binary, sparse and other weights: independent weights, each from a mixture of points and normal laws.
 
 The P weights of a dimension then have a mixture of J^P Gaussians N(mu_k, S_k) of weights pi_k, with S_k = D_k^2 diagonal. Each of
 them gives, with A_k = I + D_k Lambda D_k and c_k = D_k (b - Lambda mu_k),
@@ -6,13 +6,17 @@ them gives, with A_k = I + D_k Lambda D_k and c_k = D_k (b - Lambda mu_k),
     Z = sum_k pi_k exp(b . mu_k - mu_k^T Lambda mu_k / 2 + c_k^T A_k^-1 c_k / 2) det(A_k)^(-1/2),
 
 a posterior mean mu_k + D_k A_k^-1 c_k and covariance D_k A_k^-1 D_k (derived in this module: the integral is Gaussian). Averages
-over b are sums over k of averages over N(Lambda mu_k, Lambda + Lambda S_k Lambda), by a trapezoid rule along its principal axes.
+over b are sums over k of averages over N(Lambda mu_k, Lambda + Lambda S_k Lambda): by a trapezoid rule along its principal axes
+for one and two rows, over Sobol nodes for more.
 """
 
 import itertools
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from scipy.special import ndtri
+from scipy.stats import qmc
 
 from attention_limits.sequence_multi_index.priors.overlaps import LARGEST_OVERLAP
 from attention_limits.sequence_multi_index.priors.prior import Prior, WeightPosterior
@@ -22,8 +26,16 @@ from attention_limits.sequence_multi_index.priors.prior import Prior, WeightPost
 STEPS = {1: 32.0, 2: 4.0}
 REACH = {1: 9.0, 2: 7.0}
 LINEAR = 8.0
-# The posterior of P rows is a sum of J^P terms.
-MAX_ROWS = 8
+# Sobol nodes of the average over more rows, the same at every call, so that it is a smooth function of the precision; they
+# come in pairs of opposite noise.
+SAMPLES, SEED = 2**16, 0
+# The posterior of P rows is a sum of J^P terms. Most of them: at all, for rows that depend on each other, for the trapezoid rule.
+MAX_ROWS, MAX_TERMS, MOST_COUPLED_TERMS = 8, 4096, 256
+MOST_LINE_TERMS = {1: 4096, 2: 16}
+# Rounding of numbers in a file.
+ROUNDED = 1e-9
+# Largest error of an average over these nodes, of dPsi_w / dLambda against Q / 2.
+SAMPLED_ACCURACY = 2e-3
 
 
 @dataclass(frozen=True)
@@ -37,7 +49,8 @@ class Averages:
     log_normaliser : float
         Psi_w(Lambda).
     error : float
-        Largest difference of an entry of `missing` between the rule and the one with every second node, which is far less exact.
+        Largest difference of an entry of `missing` between the rule and the one with every second node, which is far less exact;
+        between the two halves of the nodes where they are Sobol nodes.
     """
 
     missing: np.ndarray
@@ -58,18 +71,19 @@ class MixtureRows(Prior):
     Raises
     ------
     ValueError
-        If there are too many rows, or the second moment is not one.
+        If there are too many rows or parts, if the lists have different lengths, if the shares are not positive numbers that sum
+        to one, or if the second moment is not one.
     """
 
-    most_coupled_rows = max(STEPS)
-
     def __init__(self, rows, shares, means, deviations):
-        if rows > MAX_ROWS:
-            raise ValueError(f"a binary or sparse prior needs at most {MAX_ROWS} rows of W, got {rows}")
+        _require_law(shares, means, deviations)
+        if rows > MAX_ROWS or len(shares) ** rows > MAX_TERMS:
+            raise ValueError(
+                f"a law of {len(shares)} parts for {rows} rows of W; allowed: at most {MAX_ROWS} rows, and at most {MAX_TERMS} "
+                "combinations of the parts of all rows"
+            )
         parts = np.array([shares, means, deviations], dtype=float)
         shares, means, deviations = parts
-        if abs(shares.sum() - 1.0) > 1e-9 or abs(shares @ (means**2 + deviations**2) - 1.0) > 1e-9:
-            raise ValueError(f"shares must sum to one and the second moment must be one, got {parts.tolist()}")
         self.rows, self._parts = rows, parts
         mean = float(shares @ means)
         second = (1.0 - mean**2) * np.eye(rows) + mean**2
@@ -80,6 +94,10 @@ class MixtureRows(Prior):
             self.entropy = -rows * float(shares @ np.log(shares))
         chosen = np.array(list(itertools.product(range(len(shares)), repeat=rows)))
         self._log_shares = np.log(shares)[chosen].sum(axis=1)
+        coupled = [count for count in range(2, MAX_ROWS + 1) if len(shares) ** count <= MOST_COUPLED_TERMS]
+        self.most_coupled_rows = max(coupled, default=1)
+        self._lines = rows in STEPS and len(chosen) <= MOST_LINE_TERMS[rows]
+        self.accuracy = Prior.accuracy if self._lines else SAMPLED_ACCURACY
         self._means, self._deviations = means[chosen], deviations[chosen]
 
     def posterior(self, b, precision):
@@ -129,6 +147,22 @@ class MixtureRows(Prior):
     def _together(self, precision) -> Averages:
         values, vectors = np.linalg.eigh(precision)
         root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        return self._on_lines(root, precision) if self._lines else self._on_nodes(root, precision)
+
+    def _on_nodes(self, root, precision) -> Averages:
+        noise, chosen = _nodes(self.rows, tuple(np.exp(self._log_shares)))
+        factors = [
+            np.linalg.cholesky(np.eye(self.rows) + root @ np.diag(deviation**2) @ root)
+            for deviation in self._deviations
+        ]
+        points = (self._means[chosen] @ root + np.einsum("npq,nq->np", np.array(factors)[chosen], noise)) @ root
+        found = self.posterior(points, precision)
+        halves = found.covariance.reshape(2, -1, self.rows, self.rows).mean(axis=1)
+        return Averages(
+            halves.mean(axis=0), float(found.log_normaliser.mean()), float(np.max(np.abs(halves[0] - halves[1])))
+        )
+
+    def _on_lines(self, root, precision) -> Averages:
         fine, coarse, normaliser = np.zeros((self.rows, self.rows)), np.zeros((self.rows, self.rows)), 0.0
         for log_share, mu, deviation in zip(self._log_shares, self._means, self._deviations, strict=True):
             spread, axes = np.linalg.eigh(np.eye(self.rows) + root @ np.diag(deviation**2) @ root)
@@ -163,6 +197,22 @@ class MixtureRows(Prior):
         return MixtureRows(len(rows), *self._parts)
 
 
+def _require_law(shares, means, deviations):
+    lengths = {"shares": len(shares), "means": len(means), "deviations": len(deviations)}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"shares, means and deviations have one number for each part, got {lengths}")
+    shares, means, deviations = (np.array(values, dtype=float) for values in (shares, means, deviations))
+    if not np.all(shares > 0) or abs(shares.sum() - 1.0) > ROUNDED or np.any(deviations < 0):
+        raise ValueError(
+            f"shares: allowed: positive numbers that sum to one, got {shares.tolist()}, whose sum is {shares.sum():.10g}"
+        )
+    if abs((second := float(shares @ (means**2 + deviations**2))) - 1.0) > ROUNDED:
+        raise ValueError(
+            f"the second moment of a weight, the sum of share (mean^2 + deviation^2), is {second:.10g}; allowed: 1; divide means "
+            f"and deviations by {np.sqrt(second):.10g}"
+        )
+
+
 def _trapezoid(deviations):
     """Nodes (n, P) and weights (n,) of N(0, diag(deviations^2)), and the weights of the rule with every second node.
 
@@ -183,6 +233,19 @@ def _trapezoid(deviations):
             np.multiply.outer(product, factor).ravel() for product, factor in zip(products, line[1:], strict=True)
         ]
     return points, *products
+
+
+@lru_cache(maxsize=8)
+def _nodes(rows, shares):
+    """Standard normal noise (n, P) in pairs of opposite sign, and the term of each node (n,), in two independent halves."""
+    parts = []
+    for child in np.random.default_rng(SEED).spawn(2):
+        uniform = qmc.Sobol(rows + 1, rng=child).random(SAMPLES // 2)
+        term = np.minimum(np.searchsorted(np.cumsum(shares), uniform[:, 0], side="right"), len(shares) - 1)
+        noise = ndtri(np.clip(uniform[:, 1:], 2.0**-31, 1.0 - 2.0**-31))
+        parts.append((np.concatenate([noise, -noise]), np.tile(term, 2)))
+    noise, term = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return noise, term
 
 
 def binary(rows: int, mean: float = 0.0) -> MixtureRows:

@@ -59,6 +59,8 @@ class Prior(ABC):
         Entropy of w in nats; infinite if w is not discrete.
     most_coupled_rows : float
         Largest P whose averages over b are computed at a precision that is not diagonal.
+    accuracy : float
+        Largest error of an average over b.
     """
 
     rows: int
@@ -67,6 +69,7 @@ class Prior(ABC):
     gaussian = False
     entropy = np.inf
     most_coupled_rows = math.inf
+    accuracy = 1e-5
 
     def __init__(self, mean, second_moment):
         self.mean, self.second_moment = mean, second_moment

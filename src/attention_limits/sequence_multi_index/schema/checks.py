@@ -188,8 +188,8 @@ def coupled_problem(link: Link, prior: Prior) -> str:
     if prior.symmetry(link) == "rows" or link.rows <= prior.most_coupled_rows:
         return ""
     return (
-        f"{type(link).__name__} has {link.rows} rows whose signs are not all free; allowed: for binary and sparse weights "
-        f"at most {prior.most_coupled_rows}"
+        f"{type(link).__name__} has {link.rows} rows whose signs are not all free; allowed: for this law of the weights at "
+        f"most {prior.most_coupled_rows}"
     )
 
 

@@ -133,6 +133,20 @@ class BernoulliGaussPrior(Section):
     ))]  # fmt: skip
 
 
+class MixturePrior(Section):
+    """Independent weights from any mixture of points and normal laws."""
+
+    name: Annotated[Literal["mixture"], Field(description="Weights from a mixture of points and normal laws.")]
+    shares: Annotated[list[Annotated[float, Field(gt=0.0, le=1.0)]], Field(min_length=1, max_length=64, description=(
+        "Probability of each part of the mixture; they sum to one."
+    ))]  # fmt: skip
+    means: Annotated[list[float], Field(min_length=1, max_length=64, description="Mean of each part.")]
+    deviations: Annotated[list[Annotated[float, Field(ge=0.0)]], Field(min_length=1, max_length=64, description=(
+        "Standard deviation of each part, 0 for a point; the second moment of a weight, the sum of share (mean² + deviation²), "
+        "is one."
+    ))]  # fmt: skip
+
+
 class CorrelatedPrior(Section):
     """Normal weights; the rows of W are correlated, the dimensions independent."""
 
@@ -146,7 +160,8 @@ class TeacherModel(LinkModel):
     """The link y = g(h), its parameters, and the laws of the weights and of the tokens."""
 
     prior: Annotated[
-        GaussianPrior | BinaryPrior | BernoulliGaussPrior | CorrelatedPrior, Field(discriminator="name", description=(
+        GaussianPrior | BinaryPrior | BernoulliGaussPrior | MixturePrior | CorrelatedPrior,
+        Field(discriminator="name", description=(
             "Law of the weights W of the teacher, which the solver knows; second moment one. Without this key the weights are "
             "standard normal."
         ))
