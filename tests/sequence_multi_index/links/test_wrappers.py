@@ -103,14 +103,17 @@ def test_priors_that_fit_are_accepted(problems):
     assert problems("gamp", {"token_covariance": T.tolist()}, {"grid": ALPHA, "solver": {"dimension": 20}}) == []
 
 
+TERNARY = {"name": "mixture", "shares": [0.125, 0.75, 0.125], "means": [2.0, 0.0, -2.0], "deviations": [0.0, 0.0, 0.0]}
+
+
 @pytest.mark.parametrize(
     ("name", "model", "part", "text"),
     [
         ("state_evolution", {"prior": {"name": "cauchy"}}, {"grid": ALPHA},
-         'prior.name: "cauchy": allowed: bernoulli_gauss, binary, correlated, gaussian'),
+         'prior.name: "cauchy": allowed: bernoulli_gauss, binary, correlated, gaussian, mixture'),
         ("state_evolution", {"prior": {"name": "bernoulli_gauss", "density": 2.0}}, {"grid": ALPHA}, "prior.density: 2.0"),
         ("state_evolution", {"prior": {"name": "correlated", "covariance": [[1.0]]}}, {"grid": ALPHA}, "2 rows of 2 numbers"),
-        ("state_evolution", {"link": "committee", "rows": 3, "prior": {"name": "binary"}}, {"grid": ALPHA}, "at most 2"),
+        ("state_evolution", {"link": "committee", "rows": 6, "prior": TERNARY}, {"grid": ALPHA}, "at most 5"),
         ("gamp", {"link": "sum_of_squares", "prior": {"name": "correlated", "covariance": T.tolist()}},
          {"grid": ALPHA, "solver": {"dimension": 20}}, "does not see rotations"),
         ("held_overlap", {"prior": {"name": "binary"}}, {"grid": {**ALPHA, "held": {"values": [0.5]}}}, "unknown key"),

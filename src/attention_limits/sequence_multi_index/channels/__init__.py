@@ -11,6 +11,7 @@ In reading order:
 - averages: averages over outputs, E_y, at an overlap
 - half_line, sectors, intervals: moments of signs and of a few discrete outputs of one or two fields
 - one_field: a noisy output of one field
+- exact: chooses one of these
 - rotations/: one layer of rank two or more, one integral over an angle or a sphere
 - trapezoid/: two layers of two tokens, a two-dimensional rule
 - sampling/: any other link, by importance sampling

@@ -27,9 +27,7 @@ from dataclasses import replace
 import numpy as np
 
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index.channels.half_line import half_line_moments
-from attention_limits.sequence_multi_index.channels.intervals import interval_moments
-from attention_limits.sequence_multi_index.channels.one_field import one_field_moments
+from attention_limits.sequence_multi_index.channels.exact import EXACT, without_sampling
 from attention_limits.sequence_multi_index.channels.posterior import (
     SMALLEST_SAMPLE,
     Posterior,
@@ -44,22 +42,15 @@ from attention_limits.sequence_multi_index.channels.sampling.importance import (
     sign_changes,
 )
 from attention_limits.sequence_multi_index.channels.sampling.two_tokens import two_token_moments
-from attention_limits.sequence_multi_index.channels.sectors import sector_moments
 from attention_limits.sequence_multi_index.channels.single_precision import sampling_precision, trapezoid_precision
 from attention_limits.sequence_multi_index.channels.trapezoid.moments_kernels import two_layer_moments
-from attention_limits.sequence_multi_index.links.intervals import intervals_of
 from attention_limits.sequence_multi_index.links.invariances import invariant_rows
 from attention_limits.sequence_multi_index.links.link import (
-    FINITE_SUM,
-    HALF_LINE,
-    INTERVALS,
     LENGTH,
-    ONE_FIELD,
     OWN,
     POSTERIOR,
     ROTATION,
     SAMPLING,
-    SECTORS,
     SPHERE,
     TRAPEZOID,
     TWO_TOKEN_SAMPLING,
@@ -67,7 +58,6 @@ from attention_limits.sequence_multi_index.links.link import (
     inference,
     require,
 )
-from attention_limits.sequence_multi_index.links.sectors import sectors_of
 from attention_limits.sequence_multi_index.priors.prior import Prior
 
 # Nodes of each of the two scramblings at resolution 1.
@@ -118,7 +108,7 @@ class Channel:
         self.isotropic = isotropic and bool(link.isotropic_method)
         self.method = link.isotropic_method if self.isotropic else link.posterior_methods[0]
         if self.method == SAMPLING:
-            self.method, self._cells = _without_sampling(link)
+            self.method, self._cells = without_sampling(link)
         self.outputs = None if self._cells is None else self._cells.outputs
         self.invariant = invariant_rows(link)
         self.sampled = self.method in _SAMPLERS
@@ -207,7 +197,10 @@ class Channel:
             raise ValueError("outputs, omega and V must be finite")
         if not np.array_equal(V, V.T) or np.linalg.eigvalsh(V)[0] <= 0:
             raise ValueError(f"V must be symmetric positive definite, got {V.tolist()}")
-        found = _METHODS[self.method](self, observed, omega, V)
+        if self.method in EXACT:
+            found = self._posterior([EXACT[self.method](self.link, self._cells, observed, omega, V)])
+        else:
+            found = _METHODS[self.method](self, observed, omega, V)
         return without_invariant_part(found, self.invariant, V) if self.invariant.shape[1] else found
 
     def _trapezoid(self, u, omega, V) -> Posterior:
@@ -229,19 +222,6 @@ class Channel:
         *moments, resolved = rotated_moments(self.method, self.link, observed, omega, V, self.resolution)
         found = self._posterior([(*moments, np.full(len(observed), np.inf))])
         return replace(found, resolved=found.resolved & resolved)
-
-    def _finite_sum(self, observed, omega, V) -> Posterior:
-        return self._posterior([fibre_moments(self.link, observed, omega, V, np.zeros((1, 0)))])
-
-    def _half_line(self, observed, omega, V) -> Posterior:
-        return self._posterior([half_line_moments(observed, omega, V)])
-
-    def _cut(self, observed, omega, V) -> Posterior:
-        moments = sector_moments if self.method == SECTORS else interval_moments
-        return self._posterior([moments(self._cells, observed, omega, V)])
-
-    def _one_field(self, observed, omega, V) -> Posterior:
-        return self._posterior([one_field_moments(self.link, observed, omega, V)])
 
     def _own(self, observed, omega, V) -> Posterior:
         log_z, mean, covariance = (np.asarray(values, dtype=float) for values in self.link.moments(observed, omega, V))
@@ -277,24 +257,10 @@ class Channel:
         )
 
 
-def _without_sampling(link):
-    """The best method for a link whose own one is importance sampling, and the cells of its outputs if the method reads them."""
-    for method, cells_of in ((SECTORS, sectors_of), (INTERVALS, intervals_of)):
-        if (cells := cells_of(link)) is not None:
-            return method, cells
-    # The narrow cells of a noiseless output could lie between the points of a quadrature.
-    one_field = link.rows * link.tokens == 1 and inference(link) == "likelihood" and link.noise_dimension > 0
-    return (ONE_FIELD if one_field else SAMPLING), None
-
-
 _SAMPLERS = {SAMPLING: fibre_moments, TWO_TOKEN_SAMPLING: two_token_moments}
 _METHODS = {
     TRAPEZOID: Channel._trapezoid,
     **dict.fromkeys((ROTATION, SPHERE, LENGTH), Channel._rotated),
-    FINITE_SUM: Channel._finite_sum,
-    HALF_LINE: Channel._half_line,
-    **dict.fromkeys((SECTORS, INTERVALS), Channel._cut),
-    ONE_FIELD: Channel._one_field,
     OWN: Channel._own,
     **dict.fromkeys(_SAMPLERS, Channel._sampling),
 }

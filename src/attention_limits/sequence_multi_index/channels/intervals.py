@@ -5,8 +5,8 @@ the standard deviation L_22, and the interval from a to b has in its units
 
     E[1] = Phi(b) - Phi(a),    E[x 1] = phi(a) - phi(b),    E[x^2 1] = E[1] + a phi(a) - b phi(b),
 
-phi and Phi the standard normal density and distribution function. One field needs no more; for two, an adaptive rule integrates
-over x_1.
+phi and Phi the standard normal density and distribution function (derived here: integration by parts). One field needs no more;
+for two, an adaptive rule integrates over x_1.
 """
 
 import numpy as np
