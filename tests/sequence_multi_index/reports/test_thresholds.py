@@ -26,6 +26,23 @@ def test_phase_retrieval(capsys):
         assert abs(alpha - wanted) < 3 * error
 
 
+@pytest.mark.parametrize("density", [0.3, 0.1])
+def test_sparse_weights_are_recovered_from_their_density_on(density, capsys):
+    """Noiseless linear outputs: the information dimension of the weights (Wu and Verdu 2010), three errors, fixed seed."""
+    prior = f'{{"name": "bernoulli_gauss", "density": {density}}}'
+    assert main(["thresholds", "--link", "linear", "--prior", prior, "--nodes", "64"]) == 0
+    printed = capsys.readouterr().out
+    alpha, error = map(float, re.search(r"recovery is Bayes-optimal from alpha = (\S+) ± (\S+) on", printed).groups())
+    assert error < 0.02 * density
+    assert abs(alpha - density) < 3 * error
+
+
+def test_recovery_below_the_range_of_the_search_is_said(capsys):
+    prior = '{"name": "bernoulli_gauss", "density": 0.01}'
+    assert main(["thresholds", "--link", "linear", "--prior", prior, "--nodes", "64", "--replicas", "2"]) == 0
+    assert "exact recovery is Bayes-optimal at the smallest alpha that was tried, 0.04" in capsys.readouterr().out
+
+
 def test_two_layers_in_order(capsys):
     assert main(["thresholds", "--skip", "1", "--depth", "2", "--nodes", "128", "--replicas", "2"]) == 0
     printed = capsys.readouterr().out

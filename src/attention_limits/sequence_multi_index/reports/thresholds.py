@@ -113,6 +113,8 @@ def _recovery_rows(channels, node_sets, prior, asked, report):
         text = f"{words} from alpha = {value:.4f} ± {error:.4f} on"
         if not counts["found"]:
             text = f"{none} below alpha = {given.highest:g}"
+        elif not brackets[0].any():
+            text = f"{words} at the smallest alpha that was tried, {brackets[1].max():g}"
         elif min(counts.values()) < len(found):
             text += f" ({counts['found']} of {len(found)} replicas, {counts['converged']} converged)"
         rows.append(_recovery_row(name, value, error, text) | counts)
