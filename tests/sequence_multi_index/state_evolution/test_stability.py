@@ -46,7 +46,7 @@ def test_committee_of_two_rows_specialises(alpha, prior, diagonal, off):
 def test_a_saddle_of_few_nodes_is_left_or_not_called_converged(replica, monkeypatch):
     """The committee sampled on 128 nodes, without its exact channel. On these scramblings the noise in the direction (1, -1)
     is negative at zero, and the iteration ended at the unspecialised overlap (0.40, 0.40). The noise of one scrambling is 0.1."""
-    monkeypatch.setattr(channels, "sectors_of", lambda link: None)
+    monkeypatch.setattr(channels, "without_sampling", lambda link: (SAMPLING, None))
     nodes = node_sets(COMMITTEE, 128, 8, seed=71)[replica]
     channel = channel_of(COMMITTEE, 0.35, seed=(72, replica))
     assert channel.method == SAMPLING
