@@ -64,6 +64,25 @@ def draw_channels(link, V, count, seed, overlap=None):
     return link.observe(h, rng.standard_normal((count, link.noise_dimension))), omega, h
 
 
+def assert_derivatives(channel, observed, omega, V, slope, curvature):
+    """Mean and covariance of a channel are derivatives of its log Z, within `slope` and `curvature`.
+
+    In units of the prior standard deviations, over n outputs: observed (n, ...), omega (n, P, M), V (P, P). The differences have
+    steps of 0.02.
+    """
+    count, rows, tokens = omega.shape
+    size, found = rows * tokens, channel.posterior(observed, omega, V)
+    gradient, hessian = gradient_and_hessian(
+        lambda index, points: channel.posterior(observed[index], points, V).log_z, omega, V, np.full(count, 0.02)
+    )
+    deviations = np.repeat(np.sqrt(np.diag(V)), tokens)
+    inverse = np.linalg.inv(np.kron(V, np.eye(tokens)))
+    mean = found.mean.reshape(count, size) @ inverse * deviations
+    square = inverse @ found.covariance.reshape(count, size, size) @ inverse - inverse
+    np.testing.assert_allclose(mean, gradient, atol=slope)
+    np.testing.assert_allclose(square * np.outer(deviations, deviations), hessian, atol=curvature)
+
+
 def gradient_and_hessian(log_z, omega, V, steps):
     """Of log Z_out in the numbers omega_pa / sqrt(V_pp), by differences along axes and pairs of axes.
 

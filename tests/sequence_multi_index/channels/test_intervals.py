@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 from scipy.stats import ncx2
-from smi_tools import channel_of, draw_channels, gradient_and_hessian
+from smi_tools import assert_derivatives, channel_of, draw_channels
 
 from attention_limits.sequence_multi_index.links.intervals import intervals_of
 from attention_limits.sequence_multi_index.links.link import INTERVALS, Link
@@ -81,16 +81,7 @@ def test_moments_are_derivatives_of_the_probability(link, scale):
     every = [np.broadcast_to(y, (24, *np.shape(y))) for y in channel.outputs]
     total = sum(np.exp(channel.posterior(outputs, omega, V).log_z) for outputs in every)
     np.testing.assert_allclose(total, 1.0, atol=1e-8)
-    size = link.rows * link.tokens
-    gradient, hessian = gradient_and_hessian(
-        lambda index, points: channel.posterior(observed[index], points, V).log_z, omega, V, np.full(24, 0.02)
-    )
-    deviations = np.repeat(np.sqrt(np.diag(V)), link.tokens)
-    inverse = np.linalg.inv(np.kron(V, np.eye(link.tokens)))
-    mean = found.mean.reshape(24, size) @ inverse * deviations
-    square = inverse @ found.covariance.reshape(24, size, size) @ inverse - inverse
-    np.testing.assert_allclose(mean, gradient, atol=1e-5)
-    np.testing.assert_allclose(square * np.outer(deviations, deviations), hessian, atol=1e-3)
+    assert_derivatives(channel, observed, omega, V, slope=1e-5, curvature=1e-3)
 
 
 def test_probability_of_one_field_is_a_difference_of_normal_distributions():

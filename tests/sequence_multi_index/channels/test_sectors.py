@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from smi_tools import channel_of, draw_channels, gradient_and_hessian, node_sets
+from smi_tools import assert_derivatives, channel_of, draw_channels, node_sets
 
 from attention_limits.sequence_multi_index.channels.averages import channel_averages
 from attention_limits.sequence_multi_index.links.link import SECTORS, Link
@@ -61,16 +61,7 @@ def test_moments_are_derivatives_of_the_probability(link):
     hits = np.all(np.reshape(link.forward(h) == observed[:, None], (24, 400_000, -1)), axis=2).mean(axis=1)
     z = np.exp(found.log_z)
     assert np.all(np.abs(hits - z) <= 5.0 * np.sqrt(z * (1.0 - z) / 400_000) + 1e-9)
-    size = link.rows * link.tokens
-    gradient, hessian = gradient_and_hessian(
-        lambda index, points: channel.posterior(observed[index], points, V).log_z, omega, V, np.full(24, 0.02)
-    )
-    deviations = np.repeat(np.sqrt(np.diag(V)), link.tokens)
-    inverse = np.linalg.inv(np.kron(V, np.eye(link.tokens)))
-    mean = found.mean.reshape(24, size) @ inverse * deviations
-    square = inverse @ found.covariance.reshape(24, size, size) @ inverse - inverse
-    np.testing.assert_allclose(mean, gradient, atol=1e-6)
-    np.testing.assert_allclose(square * np.outer(deviations, deviations), hessian, atol=1e-5)
+    assert_derivatives(channel, observed, omega, V, slope=1e-6, curvature=1e-5)
 
 
 @pytest.mark.parametrize("link", LINKS, ids=lambda link: type(link).__name__)

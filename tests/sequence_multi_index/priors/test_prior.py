@@ -92,7 +92,7 @@ def test_rows_together_agree_with_rows_one_by_one(prior):
 
 @pytest.mark.parametrize("scale", [0.3, 2.0, 8.0])
 def test_nodes_agree_with_lines(scale):
-    """A part that is written as many equal ones leaves the law as it is, but is too many terms for the rule along lines."""
+    """We write one part of the law as seven equal parts: the law stays, but has too many terms for the rule along lines."""
     shares, means, deviations = [0.3, 0.7], [1.2, -0.4], [0.5, 0.0]
     means, deviations = (np.array(values) / np.sqrt(0.3 * (1.44 + 0.25) + 0.7 * 0.16) for values in (means, deviations))
     plain = MixtureRows(2, shares, means, deviations)

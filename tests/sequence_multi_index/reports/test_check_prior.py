@@ -23,7 +23,6 @@ PRIORS = {
     "binary with a mean": load_prior({"name": "binary", "mean": 0.4}, 2),
     "sparse": load_prior({"name": "bernoulli_gauss", "density": 0.2}, 2),
     "one row": load_prior({"name": "bernoulli_gauss", "density": 0.5}, 1),
-    # A law of a user: three points, not symmetric.
     "ternary": load_prior(
         {
             "name": "mixture",
@@ -33,6 +32,7 @@ PRIORS = {
         },
         3,
     ),
+    # A law of a user: three points, not symmetric.
     "three points": MixtureRows(2, [0.25, 0.5, 0.25], [1.5, -0.5, 1.0], [0.0, 0.0, 0.5]),
 }
 

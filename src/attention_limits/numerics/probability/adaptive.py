@@ -35,6 +35,12 @@ def panel_points(low, high):
     return 0.5 * (low + high)[:, None] + 0.5 * (high - low)[:, None] * POINTS
 
 
+def halved(low, high):
+    """The lower halves of panels from `low` to `high`, arrays (m,), then the upper halves: ends, arrays (2 m,) each."""
+    middle = 0.5 * (low + high)
+    return np.concatenate([low, middle]), np.concatenate([middle, high])
+
+
 def adaptive_integrals(function: Callable, owner, place, low, high, count: int, tolerance: float):
     """Integrals of `count` functions with q components each, on panels that several of them share.
 
@@ -70,8 +76,7 @@ def adaptive_integrals(function: Callable, owner, place, low, high, count: int, 
         np.add.at(error, owner[~wide], apart[~wide])
         if not wide.any():
             break
-        halved, place = np.unique(place[wide], return_inverse=True)
-        middle = 0.5 * (low + high)[halved]
-        owner, place = np.tile(owner[wide], 2), np.concatenate([place, place + len(halved)])
-        low, high = np.concatenate([low[halved], middle]), np.concatenate([middle, high[halved]])
+        kept, place = np.unique(place[wide], return_inverse=True)
+        owner, place = np.tile(owner[wide], 2), np.concatenate([place, place + len(kept)])
+        low, high = halved(low[kept], high[kept])
     return total, error

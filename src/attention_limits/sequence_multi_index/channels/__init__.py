@@ -9,7 +9,7 @@ In reading order:
 - posterior: moments, Z, and the denoiser g_out
 - channel: chooses the method that computes them
 - averages: averages over outputs, E_y, at an overlap
-- half_line, sectors, intervals: moments of signs and of a few discrete outputs of one or two fields
+- half_line, cells, sectors, intervals: moments of signs and of a few discrete outputs of one or two fields
 - one_field: a noisy output of one field
 - exact: chooses one of these
 - rotations/: one layer of rank two or more, one integral over an angle or a sphere

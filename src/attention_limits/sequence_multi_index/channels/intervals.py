@@ -13,12 +13,11 @@ import numpy as np
 from scipy.special import ndtr
 
 from attention_limits.numerics.probability.adaptive import adaptive_integrals
+from attention_limits.sequence_multi_index.channels.cells import moments_in_cells
 from attention_limits.sequence_multi_index.links.intervals import Intervals
 
 # The integral over x_1 goes from minus to plus FAR, in panels of WIDTH to begin with, each exact to TOLERANCE.
 FAR, WIDTH, TOLERANCE = 8.0, 2.0, 1e-9
-# Below this probability, or above this relative error of it, the output is not resolved.
-SMALLEST_PROBABILITY, ACCURACY = 1e-12, 1e-4
 
 
 def interval_moments(intervals: Intervals, observed, omega, V):
@@ -37,38 +36,26 @@ def interval_moments(intervals: Intervals, observed, omega, V):
 
     Returns
     -------
-    log_z : array (n,)
-    mean : array (n, P M)
-        E[h - omega | y], zero where the output is not resolved.
-    second : array (n, P M, P M)
-        E[(h - omega)(h - omega)^T | y], the covariance of the prior where the output is not resolved.
-    effective : array (n,)
-        Infinite, 0 where the output is not resolved.
+    log_z (n,), mean (n, P M), second (n, P M, P M), effective (n,)
+        See `moments_in_cells`.
     """
     n, outputs = len(observed), intervals.outputs.reshape(len(intervals.outputs), -1)
-    covariance = np.kron(V, np.eye(omega.shape[2]))
-    size, lower = len(covariance), np.linalg.cholesky(covariance)
+    lower = np.linalg.cholesky(np.kron(V, np.eye(omega.shape[2])))
+    size = len(lower)
     own = np.argmax(np.all(np.reshape(observed, (n, 1, -1)) == outputs, axis=2), axis=1)
     centre = omega.reshape(n, size)
     if intervals.lines:
         sums, error = _over_lines(intervals, centre, lower)
     else:
-        edges, label = intervals.along(np.zeros(1))
-        sums = _line((edges - centre) / lower[0, 0], np.broadcast_to(label, (n, label.shape[1])), len(outputs))
+        edges, label = intervals.only
+        sums = _line((edges - centre) / lower[0, 0], np.broadcast_to(label, (n, len(label))), len(outputs))
         error = np.zeros(n)
     mine = sums[np.arange(n), own]
     z, first, square = mine[:, 0], mine[:, 1 : 1 + size], mine[:, 1 + size :]
     second = np.empty((n, size, size))
     second[:, *np.triu_indices(size)] = square
     second.transpose(0, 2, 1)[:, *np.triu_indices(size)] = square
-    resolved = (z >= SMALLEST_PROBABILITY) & (error <= ACCURACY * z)
-    scale = np.where(resolved, z, 1.0)
-    return (
-        np.log(np.maximum(z, 1e-300)),
-        np.where(resolved[:, None], first / scale[:, None] @ lower.T, 0.0),
-        np.where(resolved[:, None, None], lower @ (second / scale[:, None, None]) @ lower.T, covariance),
-        np.where(resolved, np.inf, 0.0),
-    )
+    return moments_in_cells(z, first, second, lower, error)
 
 
 def _line(edges, label, count):

@@ -1,4 +1,4 @@
-"""Posterior moments of one field given a noisy output, by an adaptive quadrature of its own for each output.
+"""Posterior moments of one field given a noisy output, by an adaptive quadrature for each output.
 
     Z = int dh N(h; omega, V) p(y | h),    h = omega + sqrt(V) x
 
@@ -8,16 +8,17 @@ halved until log p changes little between their points, or nothing between them 
 
 import numpy as np
 
-from attention_limits.numerics.probability.adaptive import adaptive_integrals, panel_points
+from attention_limits.numerics.probability.adaptive import HALVINGS, adaptive_integrals, halved, panel_points
+from attention_limits.sequence_multi_index.channels.cells import ACCURACY
 from attention_limits.sequence_multi_index.links.link import Link
 
 # Ends of the panels of x to begin with: about the mean of the prior, and far from it for outputs that the prior does not expect.
 _INNER, _OUTER = np.linspace(-8.0, 8.0, 33), 8.0 * 1.25 ** np.arange(1, 15)
 ENDS = np.concatenate([-_OUTER[::-1], _INNER, _OUTER])
 # Between two points of a panel the log-density may change by STEEP unless it stays NEGLIGIBLE below the largest value found.
-STEEP, NEGLIGIBLE, HALVINGS = 3.0, 45.0, 40
-# Relative accuracy of Z of each panel, and relative error above which an output is not resolved.
-TOLERANCE, ACCURACY = 1e-9, 1e-4
+STEEP, NEGLIGIBLE = 3.0, 45.0
+# Accuracy of each panel, relative to Z.
+TOLERANCE = 1e-9
 OUTPUTS_AT_ONCE = 1024
 
 
@@ -100,7 +101,5 @@ def _panels(log_density, n):
         kept.append((owner[~steep], low[~steep], high[~steep]))
         if not steep.any():
             break
-        owner, low, high = owner[steep], low[steep], high[steep]
-        middle = 0.5 * (low + high)
-        owner, low, high = np.tile(owner, 2), np.concatenate([low, middle]), np.concatenate([middle, high])
+        owner, (low, high) = np.tile(owner[steep], 2), halved(low[steep], high[steep])
     return *(np.concatenate(arrays) for arrays in zip(*kept, strict=True)), np.where(np.isfinite(top), top, 0.0)

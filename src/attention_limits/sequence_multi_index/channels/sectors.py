@@ -13,10 +13,8 @@ n the outer normal and x the deviation from m.
 import numpy as np
 from scipy.special import ndtr, owens_t
 
+from attention_limits.sequence_multi_index.channels.cells import moments_in_cells
 from attention_limits.sequence_multi_index.links.sectors import TURN, Sectors
-
-# Below this probability the moments are differences of nearly equal numbers: the output is not resolved.
-SMALLEST_PROBABILITY = 1e-12
 
 
 def sector_moments(sectors: Sectors, observed, omega, V):
@@ -35,31 +33,20 @@ def sector_moments(sectors: Sectors, observed, omega, V):
 
     Returns
     -------
-    log_z : array (n,)
-    mean : array (n, 2)
-        E[h - omega | y], zero where the output is not resolved.
-    second : array (n, 2, 2)
-        E[(h - omega)(h - omega)^T | y], V where the output is not resolved.
-    effective : array (n,)
-        Infinite, 0 where the probability of the output is below SMALLEST_PROBABILITY.
+    log_z (n,), mean (n, 2), second (n, 2, 2), effective (n,)
+        See `moments_in_cells`.
     """
-    n, covariance = len(observed), np.kron(V, np.eye(omega.shape[2]))
-    lower = np.linalg.cholesky(covariance)
+    n, lower = len(observed), np.linalg.cholesky(np.kron(V, np.eye(omega.shape[2])))
     m = np.linalg.solve(lower, omega.reshape(n, 2).T).T
     probability, first, second = _all_sectors(sectors, m, lower)
     outputs = sectors.outputs.reshape(len(sectors.outputs), -1)
     own = np.all(np.reshape(observed, (n, 1, -1)) == outputs, axis=2)
     mine = own @ (sectors.label == np.arange(len(outputs))[:, None]).astype(float)
-    z = np.sum(mine * probability, axis=1)
-    resolved = z >= SMALLEST_PROBABILITY
-    scale = np.where(resolved, z, 1.0)
-    mean = np.einsum("nk,nki->ni", mine, first) / scale[:, None] @ lower.T
-    square = lower @ (np.einsum("nk,nkij->nij", mine, second) / scale[:, None, None]) @ lower.T
-    return (
-        np.log(np.maximum(z, 1e-300)),
-        np.where(resolved[:, None], mean, 0.0),
-        np.where(resolved[:, None, None], square, covariance),
-        np.where(resolved, np.inf, 0.0),
+    return moments_in_cells(
+        np.sum(mine * probability, axis=1),
+        np.einsum("nk,nki->ni", mine, first),
+        np.einsum("nk,nkij->nij", mine, second),
+        lower,
     )
 
 

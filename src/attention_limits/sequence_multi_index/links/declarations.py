@@ -281,23 +281,20 @@ def _derivative_problems(link, h, observed, omega, V, rng) -> Iterator[str]:
     along *= np.sqrt(V[0, 0]) / np.linalg.norm(along, axis=(1, 2), keepdims=True)
     up, down = (link.moments(observed, omega + side * STEP * along, V) for side in (1.0, -1.0))
     _, mean, covariance = link.moments(observed, omega, V)
-    slope = (up[0] - down[0]) / (2.0 * STEP)
-    wanted = np.einsum("npa,npa->n", mean, along) / V[0, 0]
-    wrong = _different(wanted, slope, DERIVATIVE)
-    if wrong is not None:
-        yield (
-            f"the mean of moments is not V times the derivative of its log_z: along a step of omega {wanted[wrong]:.6g}, "
-            f"log_z changes by {slope[wrong]:.6g}; {_example(h[wrong], observed[wrong])}"
-        )
-        return
-    change = (up[1] - down[1]) / (2.0 * STEP) + along
-    wanted = np.einsum("npaqb,nqb->npa", covariance, along) / V[0, 0]
-    wrong = _different(wanted, change, DERIVATIVE)
-    if wrong is not None:
-        yield (
-            f"the covariance of moments is not V times the derivative of its mean: along a step of omega {_text(wanted[wrong])}, "
-            f"omega + mean changes by {_text(change[wrong])}; {_example(h[wrong], observed[wrong])}"
-        )
+    slope, change = ((up[k] - down[k]) / (2.0 * STEP) for k in (0, 1))
+    pairs = (
+        ("mean", "log_z", "log_z", np.einsum("npa,npa->n", mean, along), slope),
+        ("covariance", "mean", "omega + mean", np.einsum("npaqb,nqb->npa", covariance, along), change + along),
+    )
+    for name, of, moved, product, found in pairs:
+        wanted = product / V[0, 0]
+        wrong = _different(wanted, found, DERIVATIVE)
+        if wrong is not None:
+            yield (
+                f"the {name} of moments is not V times the derivative of its {of}: along a step of omega {_text(wanted[wrong])}, "
+                f"{moved} changes by {_text(found[wrong])}; {_example(h[wrong], observed[wrong])}"
+            )
+            return
 
 
 def _different(first, second, accuracy=1e-9):

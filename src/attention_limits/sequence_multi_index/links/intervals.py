@@ -4,6 +4,7 @@ The intervals are read off the output, so that links of a user have them too.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -38,13 +39,19 @@ class Intervals:
         """Whether there are two fields: the plane is cut into lines of one h_1."""
         return self.link.rows * self.link.tokens == 2
 
+    @cached_property
+    def only(self):
+        """Boundaries (E,) and labels (E + 1,) of one field, as `along` gives them for a line."""
+        edges, label = self._some(np.zeros(1))
+        return edges[0], label[0]
+
     def along(self, first):
         """Boundaries of the cells on lines.
 
         Parameters
         ----------
         first : array (m,)
-            h_1 of each line; of one field, one number that nothing reads.
+            h_1 of each line.
 
         Returns
         -------

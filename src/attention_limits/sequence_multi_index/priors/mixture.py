@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import qmc
+from scipy.special import ndtr
 
+from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.priors.overlaps import LARGEST_OVERLAP
 from attention_limits.sequence_multi_index.priors.prior import Prior, WeightPosterior
 
@@ -240,10 +240,9 @@ def _nodes(rows, shares):
     """Standard normal noise (n, P) in pairs of opposite sign, and the term of each node (n,), in two independent halves."""
     parts = []
     for child in np.random.default_rng(SEED).spawn(2):
-        uniform = qmc.Sobol(rows + 1, rng=child).random(SAMPLES // 2)
-        term = np.minimum(np.searchsorted(np.cumsum(shares), uniform[:, 0], side="right"), len(shares) - 1)
-        noise = ndtri(np.clip(uniform[:, 1:], 2.0**-31, 1.0 - 2.0**-31))
-        parts.append((np.concatenate([noise, -noise]), np.tile(term, 2)))
+        points = gaussian_nodes(rows + 1, SAMPLES // 2, child, 1.0).points
+        term = np.minimum(np.searchsorted(np.cumsum(shares), ndtr(points[:, 0]), side="right"), len(shares) - 1)
+        parts.append((np.concatenate([points[:, 1:], -points[:, 1:]]), np.tile(term, 2)))
     noise, term = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return noise, term
 

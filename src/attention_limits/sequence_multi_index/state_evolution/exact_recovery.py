@@ -27,6 +27,7 @@ from attention_limits.sequence_multi_index.state_evolution.phases import INFORME
 
 # V at which the stability of exact recovery is tested. Rows may be recovered to very different V: none is cut off above NEAREST.
 NEAR, NEAREST, POWER_STEPS = 1e-8, 1e-12, 100
+# Smallest alpha of the search over the largest one.
 SMALLEST = 1e-2
 
 
@@ -105,9 +106,11 @@ def optimal_recovery(channel: Channel, nodes, settings: RecoverySettings, prior:
         if np.isneginf(channel.link.output_entropy):
             return True, True
         informed, best, _ = branch(channel, alpha, some, INFORMED_START, settings, prior)
+        # The start itself is nearly exact: the iteration must have reached the edge.
+        if not (_is_exact(informed) and prior.recovered(informed.value)):
+            return False, informed.converged
         other, phi, _ = branch(channel, alpha, some, UNINFORMED_START, settings, prior)
-        better = _is_exact(informed) and (_is_exact(other) or best > phi)
-        return better, informed.converged and other.converged
+        return _is_exact(other) or best > phi, informed.converged and other.converged
 
     return _recovery(recovered, nodes, settings)
 
