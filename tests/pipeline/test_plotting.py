@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from attention_limits.numerics.probability.statistics import student
 from attention_limits.plotting import curve, flagged_entry, new_figure, points, sound_mean
 
 REPLICAS = np.array([[0.0, 0.2, 0.1, 0.9], [0.3, 0.3, 0.1, 0.5], [0.5, 0.4, 0.6, np.nan], [0.7, 0.8, 0.9, np.nan]])
@@ -13,7 +14,7 @@ FLAGS = np.array([[1, 1, 1, 0], [1, 0, 0, 0], [1, 1, 0, 1], [0, 0, 1, np.nan]], 
 def test_a_replica_that_fails_a_flag_is_in_no_mean():
     mean, error, left_out = sound_mean(REPLICAS, FLAGS)
     assert mean == pytest.approx([0.1, np.nan, 0.45, np.nan], nan_ok=True)
-    assert error[[0, 2]] == pytest.approx([0.1 / np.sqrt(3), 0.05])
+    assert error[[0, 2]] == pytest.approx([0.1 / np.sqrt(3) * student(3), 0.05 * student(2)])
     expected = [[np.nan] * 3 + [0.9], REPLICAS[1], [np.nan, np.nan, 0.6, np.nan], REPLICAS[3]]
     assert np.array_equal(left_out, np.array(expected), equal_nan=True)
 

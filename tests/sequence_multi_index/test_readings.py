@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from attention_limits.numerics.probability.statistics import student
 from attention_limits.sequence_multi_index.readings import (
     EASY,
     HARD,
@@ -11,6 +12,7 @@ from attention_limits.sequence_multi_index.readings import (
     branch_of_layer,
     equal_free_entropy,
     layer_threshold,
+    lowest_start,
     phases,
     public_step,
     recovery,
@@ -46,12 +48,12 @@ def test_error_of_a_threshold_is_at_least_that_of_its_nodes():
     own = [[0.03, np.nan], [0.04, np.nan]]
     cube = staircase_cube([[[0, 1], [1, 0]]] * 2, [[0.2, 0.7], [0.2, 0.9]], own)
     assert threshold_of_layer(cube, 2) == pytest.approx((0.2, 0.025))
-    assert threshold_of_layer(cube, 1) == pytest.approx((0.8, 0.1))
+    assert threshold_of_layer(cube, 1) == pytest.approx((0.8, 0.1 * student(2)))
 
 
 def test_layers_that_are_learned_in_one_step_share_its_threshold():
     cube = staircase_cube([[[0.5, 0.5]]] * 2, [[0.6], [0.8]], [[0.01], [0.01]])
-    assert threshold_of_layer(cube, 1) == threshold_of_layer(cube, 2) == pytest.approx((0.7, 0.1))
+    assert threshold_of_layer(cube, 1) == threshold_of_layer(cube, 2) == pytest.approx((0.7, 0.1 * student(2)))
 
 
 def test_threshold_is_the_mean_over_one_branch():
@@ -96,7 +98,7 @@ def test_a_step_of_the_public_map_keeps_outputs_that_its_quadratures_miss():
     steps = np.array([0.4, 0.6])[None, :, None, None, None]
     coordinates = {"alpha": [1.5], "replica": [0, 1], "iteration": [1], "layer": [1], "layer_star": [1]}
     cube = xr.Dataset({"overlap_trajectory": (dims, steps), "resolved": (dims[:2], [[0.6, 0.8]])}, coordinates)
-    assert public_step(cube, 1, 1.5) == (pytest.approx(0.5), pytest.approx(0.1))
+    assert public_step(cube, 1, 1.5) == (pytest.approx(0.5), pytest.approx(0.1 * student(2)))
 
 
 def test_recovery_is_the_middle_of_the_brackets():
@@ -104,7 +106,7 @@ def test_recovery_is_the_middle_of_the_brackets():
     dims = ("noise", "replica")
     numbers = {"recovery_below": [[1.4, 1.6]], "recovery_above": [[1.6, 1.8]], "recovery_node_error": [[0.1, 0.1]]}
     cube = xr.Dataset({name: (dims, values) for name, values in numbers.items()})
-    assert recovery(cube) == pytest.approx((1.6, np.sqrt(0.03)))
+    assert recovery(cube) == pytest.approx((1.6, np.sqrt(0.02 + 0.01 * student(2) ** 2)))
 
 
 def phase_cube(entropy, overlap, entropy_shift=0.0, overlap_shift=0.0, learned=True, converged=True):
@@ -199,10 +201,56 @@ def test_free_entropies_are_equal_where_the_mean_gain_is_zero():
     """Mean gains -1 at alpha = 1 and 1 at 2: zero at 1.5. Their errors, .1 and .3, act in one direction: .2 over the slope 2."""
     gain = np.array([[-1.1, -0.9], [0.7, 1.3]])
     cube = phase_cube(np.stack([np.zeros_like(gain), gain], axis=-1), APART)
-    assert equal_free_entropy(cube) == pytest.approx((1.5, 0.1))
+    assert equal_free_entropy(cube) == pytest.approx((1.5, 0.1 * student(2)))
     shifted = phase_cube(np.stack([np.zeros_like(gain), gain], axis=-1), APART, entropy_shift=[0.0, 0.4])
     # The shift of .4 is shared by both replicas; the floor of each error is .4 / sqrt(2).
     assert equal_free_entropy(shifted)[1] == pytest.approx(
-        0.5 * (np.hypot(0.4, 0.4 / 2**0.5) + np.hypot(0.4, 0.3)) / 2.0
+        0.5 * (np.hypot(0.4, 0.4 / 2**0.5) + np.hypot(0.4, 0.3 * student(2))) / 2.0
     )
     assert np.isnan(equal_free_entropy(phase_cube(gains(1.0, 1.0) * 2, APART))).all()
+
+
+def starts_cube(objective, cosine, converged=True):
+    """A cube of `erm_minimisation` of one row at one alpha: arrays (replica, init); target of norm two, student of norm one."""
+    objective, cosine = np.asarray(objective, dtype=float), np.asarray(cosine, dtype=float)
+    dims, pair = ("alpha", "replica", "init"), ("layer", "layer_star")
+    return xr.Dataset(
+        {
+            "objective_by_start": (dims, objective[None]),
+            "overlap_by_start": ((*dims, *pair), 2.0 * cosine[None, ..., None, None]),
+            "student_norm_by_start": ((*dims, "layer", "layer_other"), np.ones((1, *cosine.shape, 1, 1))),
+            "target_norm": (("alpha", "replica", "layer_star", "layer_star_other"), np.full((1, len(cosine), 1, 1), 4.0)),
+            "converged_by_start": (dims, np.broadcast_to(converged, objective.shape)[None]),
+        },
+        {
+            "alpha": [2.0], "init": ["target", "random 1"],
+            **{dim: [1] for dim in ("layer", "layer_other", "layer_star", "layer_star_other")},
+        },
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rise", "cosine", "start", "decided"),
+    [
+        (np.ones(10), 0.1, "target", True),
+        (-np.ones(10), 0.1, "random 1", True),
+        (np.ones(9), 0.1, "target", False),
+        (np.array([-1.0, *np.ones(9)]), 0.1, "target", False),
+        (np.array([-1.0, *np.ones(13)]), 0.1, "target", True),
+        (1e-12 * np.array([1.0, 1.0, -1.0]), -0.9, "target", True),
+    ],
+    ids=["larger", "smaller", "few data sets", "one exception of 10", "one of 14", "one minimum with another sign"],
+)
+def test_the_start_of_the_smallest_objective(rise, cosine, start, decided):
+    """Sign test at three standard deviations, .00135: 2^-10 = .00098, 11 2^-10 = .011, 15 2^-14 = .0009."""
+    count = len(rise)
+    cube = starts_cube(np.stack([np.ones(count), 1.0 + 0.5 * rise], axis=1), np.full((count, 2), [0.9, cosine]))
+    found = lowest_start(cube)
+    assert found.start.item() == start
+    assert found.decided.item() is decided
+
+
+def test_no_start_is_the_lowest_without_data_sets_that_converge():
+    found = lowest_start(starts_cube(np.ones((2, 2)), np.ones((2, 2)), [[True, False], [False, True]]))
+    assert found.start.item() == ""
+    assert not found.decided.item()

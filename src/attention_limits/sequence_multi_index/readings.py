@@ -3,8 +3,13 @@
 import numpy as np
 import xarray as xr
 from scipy.interpolate import BarycentricInterpolator
+from scipy.special import bdtr, ndtr
 
-from attention_limits.numerics.probability.statistics import mean_and_error, mean_of_brackets, mean_with_floor
+from attention_limits.numerics.probability.statistics import (
+    mean_and_error,
+    mean_of_brackets,
+    mean_with_floor,
+)
 from attention_limits.pipeline.base.registry import RESOLVED
 from attention_limits.pipeline.cubes.readings import at, mean_at, passed, specifications
 
@@ -412,3 +417,57 @@ def _mean_with_shared(found, name):
     mean, spread = mean_and_error(values, axis=-1)
     error = np.sqrt(spread**2 + change.mean(axis=-1) ** 2 + shift.mean(axis=-1) ** 2)
     return np.where(missing, np.nan, mean), np.where(missing, np.nan, error)
+
+
+# Minima whose cosines with the target agree within this are the same one.
+SAME_COSINE = 0.01
+
+
+def lowest_start(cube) -> xr.Dataset:
+    """Which start of `erm_minimisation` ends at the smallest training objective, decided over all data sets together.
+
+    A start often ends in one of several minima, so that differences of objectives have heavy tails; their signs do not. Data
+    sets in which a start does not converge have no part.
+
+    Returns
+    -------
+    Dataset
+        `start` (grid...): name of the start whose objective has the smallest median over the data sets. `decided` (grid...):
+        whether no other start ends at a smaller objective with other cosines |w . w*| / |w| |w*| in half of the data sets, by a
+        sign test at the level of three standard deviations: it needs ten data sets if none is an exception. Where `decided` is
+        false, the objective does not decide between the cosines. Both are empty and false without data sets.
+    """
+    parts = [cube.objective_by_start, _cosine_by_start(cube), cube.converged_by_start]
+    start, decided = xr.apply_ufunc(
+        _lowest, *parts, input_core_dims=[["replica", "init"], ["replica", "init", "layer"], ["replica", "init"]],
+        output_core_dims=[[], []], vectorize=True,
+    )  # fmt: skip
+    names = np.array([*cube.init.values, ""])
+    return xr.Dataset({"start": start.copy(data=names[start.values.astype(int)]), "decided": decided.astype(bool)})
+
+
+def _cosine_by_start(cube):
+    """|cosine| of each row with that of its target, (grid..., replica, init, layer)."""
+    rows = [
+        abs(cube.overlap_by_start.sel(layer=row, layer_star=row, drop=True))
+        / np.sqrt(
+            cube.student_norm_by_start.sel(layer=row, layer_other=row, drop=True)
+            * cube.target_norm.sel(layer_star=row, layer_star_other=row, drop=True)
+        )
+        for row in cube.layer.values
+    ]
+    return xr.concat(rows, cube.layer)
+
+
+def _lowest(objective, cosine, converged):
+    """`lowest_start` at one point: arrays (replica, start, ...); the start is -1 without data sets."""
+    kept = np.all(converged == 1, axis=1)
+    if not kept.any():
+        return -1.0, 0.0
+    objective, cosine = objective[kept], cosine[kept]
+    lowest = int(np.argmin(np.median(objective, axis=0)))
+    # NaN, of a row of norm zero, is no other cosine.
+    apart = np.any(np.abs(cosine - cosine[:, [lowest]]) > SAME_COSINE, axis=-1)
+    exceptions = np.sum(apart & (objective < objective[:, [lowest]]), axis=0).max()
+    decided = not apart.any() or bdtr(exceptions, len(objective), 0.5) < ndtr(-DECIDED)
+    return float(lowest), float(decided)

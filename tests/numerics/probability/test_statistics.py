@@ -2,12 +2,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from attention_limits.numerics.probability.statistics import (
     combine_unbiased,
     lies_on_two_sides,
     mean_and_error,
     mean_with_floor,
+    student,
 )
 
 
@@ -58,7 +60,7 @@ def test_mean_and_error_of_complete_replicas():
     values = np.random.default_rng(3).standard_normal((6, 4))
     mean, error = mean_and_error(values)
     np.testing.assert_allclose(mean, values.mean(axis=0))
-    np.testing.assert_allclose(error, values.std(axis=0, ddof=1) / np.sqrt(6))
+    np.testing.assert_allclose(error, values.std(axis=0, ddof=1) / np.sqrt(6) * student(6))
     for found, expected in zip(mean_and_error(values.T, axis=1), (mean, error), strict=True):
         np.testing.assert_allclose(found, expected)
 
@@ -67,7 +69,21 @@ def test_missing_replicas_are_left_out():
     values = np.array([[1.0, np.nan, np.nan], [3.0, 5.0, np.nan], [8.0, np.nan, np.nan]])
     mean, error = mean_and_error(values)
     np.testing.assert_allclose(mean, [4.0, 5.0, np.nan])
-    np.testing.assert_allclose(error, [np.std([1, 3, 8], ddof=1) / np.sqrt(3), np.nan, np.nan])
+    np.testing.assert_allclose(error, [np.std([1, 3, 8], ddof=1) / np.sqrt(3) * student(3), np.nan, np.nan])
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 7, 100])
+def test_the_factor_is_that_of_students_law(count):
+    assert stats.t.sf(student(count), count - 1) == pytest.approx(stats.norm.sf(1.0), rel=1e-9)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 8])
+def test_one_error_holds_the_mean_of_normal_replicas_with_the_stated_probability(count):
+    """4000 means; five standard deviations of the fraction, one false alarm in 10^6; without the factor .50, .58, .61."""
+    values = np.random.default_rng(5).standard_normal((4000, count))
+    mean, error = mean_and_error(values, axis=1)
+    expected = 0.6827 if count < 8 else 2.0 * stats.t.cdf(1.0, 7) - 1.0
+    assert abs(np.mean(np.abs(mean) < error) - expected) < 5.0 * np.sqrt(expected * (1.0 - expected) / 4000)
 
 
 def test_one_replica_has_no_error():
@@ -105,4 +121,4 @@ def test_a_mean_has_at_least_the_error_that_its_replicas_show():
     own = [[0.3, 0.3, 0.3], [0.3, 0.3, 0.3], [0.4, nan, 0.3], [0.3, 0.3, 0.3]]
     mean, error = mean_with_floor(values, own)
     np.testing.assert_allclose(mean, [1.0, 1.5, 2.0, nan])
-    np.testing.assert_allclose(error, [0.3 / np.sqrt(3), 1.5, 0.4, nan])
+    np.testing.assert_allclose(error, [0.3 / np.sqrt(3), 1.5 * student(2), 0.4, nan])

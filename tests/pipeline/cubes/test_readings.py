@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from attention_limits.numerics.probability.statistics import student
 from attention_limits.pipeline.cubes.cube_bytes import is_flag, linked
 from attention_limits.pipeline.cubes.readings import at, judges, passed, value
 
@@ -45,7 +46,7 @@ def test_a_variable_of_one_estimator_has_its_flags(cube):
 def test_a_reading_holds_the_replicas_that_pass(cube):
     assert value(cube, "overlap", estimator="theory", alpha=0.5)[0] == 0.0
     assert value(cube, "overlap", estimator="theory", alpha=1.0)[0] == 3.0
-    assert value(cube, "overlap", estimator="fit", alpha=1.0) == (6.5, pytest.approx(0.5))
+    assert value(cube, "overlap", estimator="fit", alpha=1.0) == (6.5, pytest.approx(0.5 * student(2)))
     failed = cube.assign(converged=cube.converged * 0.0)
     assert np.isnan(value(failed, "overlap", estimator="theory", alpha=1.0)[0])
 

@@ -6,6 +6,7 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attention_limits.numerics.probability.statistics import student
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.experiments.experiment import _overlaid
 from attention_limits.pipeline.experiments.grid import axis_values
@@ -108,7 +109,7 @@ def test_curves_of_a_cube():
     x, mean, error = curves_of(cube, "se", "overlap", "alpha")
     np.testing.assert_allclose(x, [0.1, 0.2])
     np.testing.assert_allclose(mean[:, 0], [0.1, 1.2])
-    np.testing.assert_allclose(error[:, 0], [0.1, 0.2])
+    np.testing.assert_allclose(error[:, 0], np.array([0.1, 0.2]) * student(2))
     for arguments, message in (
         (("se", "mmse", "alpha"), "--of: 'mmse': allowed: overlap"),
         (("no", "overlap", "alpha"), "--estimator: 'no' has no overlap; allowed: se, gamp"),

@@ -7,7 +7,12 @@ import pytest
 
 from attention_limits.sequence_multi_index.erm.gamp import run
 from attention_limits.sequence_multi_index.erm.losses import make_loss
-from attention_limits.sequence_multi_index.erm.minimisation import minimise, objective_and_gradient
+from attention_limits.sequence_multi_index.erm.minimisation import (
+    HELD,
+    minimise,
+    objective_and_gradient,
+    objective_rise,
+)
 from attention_limits.sequence_multi_index.links import jax_forward
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.linear import Linear
@@ -60,6 +65,22 @@ def test_regression_has_the_solution_of_the_normal_equations():
     assert passed.converged
     assert np.allclose(passed.weights, exact, atol=1e-6)
     assert passed.objective == pytest.approx(found.objective, rel=1e-9)
+
+
+def test_the_rise_of_the_objective_of_a_regression_has_a_closed_form():
+    """A quadratic L with the Hessian H rises by s^2 / (2 u^T H^-1 u) where the component along u is held at a distance s."""
+    rng, dimension, ridge = np.random.default_rng(8), 30, 0.4
+    sequences, outputs, _, teacher = data_set(Linear(2, 1), dimension, 50, 9)
+    outputs = outputs + 0.3 * rng.standard_normal(outputs.shape)
+    loss, settings = make_loss("square", Linear(2, 1)), MinimisationSolver(tolerance=1e-8, max_iterations=1000)
+    found = minimise(loss, outputs, sequences, ridge, teacher, settings)
+    rise = objective_rise(found, loss, outputs, sequences, ridge, teacher, settings)
+    x = sequences.reshape(-1, dimension) / np.sqrt(dimension)
+    for row, target in enumerate(teacher):
+        norm = np.linalg.norm(target)
+        response = target @ np.linalg.solve(x.T @ x + ridge * np.eye(dimension), target) / norm**2
+        exact = (HELD * dimension / norm) ** 2 / (2.0 * response) / dimension / found.objective
+        assert rise[row] == pytest.approx(exact, rel=1e-6)
 
 
 def test_gamp_reaches_the_minimum_of_lbfgs():

@@ -105,9 +105,9 @@ def is_flag(name: str) -> bool:
     """Whether a variable says of each point whether its number is sound; `readings.passed` evaluates it.
 
     `converged`, of the iteration; `unique`, of starts and branches; `resolved`, of nodes, a fraction; `replica_symmetric`,
-    `finite`, `escaped`. The first three also as a part of a name, as in `held_converged`.
+    `determined`, of the objective; `finite`, `escaped`. The first three also as a part of a name, as in `held_converged`.
     """
-    whole = ("finite", "escaped", "replica_symmetric")
+    whole = ("finite", "escaped", "replica_symmetric", "determined")
     return name in whole or re.search("(^|_)(converged|unique|resolved)($|_)", name) is not None
 
 

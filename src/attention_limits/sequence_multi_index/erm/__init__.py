@@ -10,7 +10,7 @@ In reading order:
 - nodes: the nodes of the channel
 - state_evolution: the closed equations
 - transition, optimal_ridge: where solutions exchange, and the ridge of the smallest test loss
-- minimisation, gamp: simulations on one data set
+- minimisation, gamp: simulations on one data set, and whether the objective determines an overlap
 - task: all of it for a grid point
 
 May import it: schema, estimators.

@@ -79,7 +79,7 @@ def relative_gradient(gradient, weights, ridge) -> float:
     return float(np.linalg.norm(gradient) * dimension / max(ridge * np.linalg.norm(weights), 1e-300))
 
 
-def minimise(loss: Loss, outputs, sequences, ridge, start, settings: Settings) -> Minimum:
+def minimise(loss: Loss, outputs, sequences, ridge, start, settings: Settings, held=None) -> Minimum:
     """The minimum that L-BFGS reaches from a start.
 
     Parameters
@@ -92,6 +92,8 @@ def minimise(loss: Loss, outputs, sequences, ridge, start, settings: Settings) -
         lambda > 0.
     start : array (P, D)
     settings : Settings
+    held : array (P, D), optional
+        A direction of norm one along which the weights stay at their start.
 
     Raises
     ------
@@ -105,6 +107,8 @@ def minimise(loss: Loss, outputs, sequences, ridge, start, settings: Settings) -
 
     def function(flat):
         value, gradient = objective_and_gradient(loss, outputs, tokens, ridge, flat.reshape(shape))
+        if held is not None:
+            gradient -= np.sum(gradient * held) * held
         return value, gradient.ravel()
 
     # L-BFGS-B stops by the largest entry of the gradient, relative to lambda W / D at entries of W of the size of the target's.
@@ -118,6 +122,50 @@ def minimise(loss: Loss, outputs, sequences, ridge, start, settings: Settings) -
     # The trivial minimum W = 0 has no relative residual.
     settled = residual <= 10.0 * tolerance or np.linalg.norm(found.jac) * shape[1] <= tolerance * ridge
     return Minimum(weights, float(found.fun), residual, int(found.nit), bool(settled))
+
+
+# The overlap is held by this much closer to zero, in units of the prior variance of a weight of the target.
+HELD = 0.1
+# An overlap is determined if the objective then rises by at least this fraction.
+FLAT = 0.01
+
+
+def objective_rise(minimum: Minimum, loss: Loss, outputs, sequences, ridge, teacher, settings: Settings) -> np.ndarray:
+    """Relative rise of the objective where the overlap of one row with its target is held `HELD` closer to zero, (P,).
+
+        e(|m| - HELD) / e(|m|) - 1,    e(m) = min {L(W) / D : w_l . w*_l / D = m}
+
+    Where this profile e is flat, data sets of one law have minima of almost one objective at different overlaps. The other
+    directions and rows are minimised from the `minimum`: where this does not converge, the rise is an upper bound.
+
+    Parameters
+    ----------
+    minimum : Minimum
+        Of the same objective.
+    loss : Loss
+        Differentiable.
+    outputs : array (N, K)
+    sequences : array (N, M, D)
+    ridge : float
+        lambda > 0.
+    teacher : array (P, D)
+        Weights W* of the target.
+    settings : Settings
+
+    Raises
+    ------
+    ValueError
+        If the loss has a kink.
+    """
+    rise = np.empty(len(teacher))
+    for row, target in enumerate(teacher):
+        norm = np.linalg.norm(target)
+        held = np.zeros_like(teacher)
+        held[row] = target / norm
+        closer = HELD * len(target) / norm * np.sign(minimum.weights[row] @ target)
+        found = minimise(loss, outputs, sequences, ridge, minimum.weights - closer * held, settings, held)
+        rise[row] = found.objective / minimum.objective - 1.0
+    return rise
 
 
 # Beyond this field the weights have diverged.

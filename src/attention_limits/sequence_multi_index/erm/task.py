@@ -34,6 +34,11 @@ DIMS = {
     "target_norm": ("layer_star", "layer_star_other"),
     "susceptibility": ("layer", "layer_other"),
     "position_overlap": ("layer", "direction"),
+    "objective_by_start": ("init",),
+    "overlap_by_start": ("init", "layer", "layer_star"),
+    "student_norm_by_start": ("init", "layer", "layer_other"),
+    "converged_by_start": ("init",),
+    "objective_rise": ("layer",),
 }
 
 
@@ -149,36 +154,55 @@ def directions(count: int, dimension: int) -> np.ndarray:
     return idct(np.eye(count, dimension), axis=1, norm="ortho")
 
 
-def start_at(spec: dict, streams, task: Task, data: DataSet, replica: int, at: Mapping) -> np.ndarray:
+@dataclass(frozen=True)
+class Training:
+    """What a minimisation of one point gets: its `task`, `data` and `ridge`, and the `starts`, first weights (P, D) of each."""
+
+    task: Task
+    data: DataSet
+    ridge: float
+    starts: list[np.ndarray]
+
+
+def starts_at(
+    spec: dict, streams, task: Task, data: DataSet, replica: int, at: Mapping, further: int
+) -> list[np.ndarray]:
+    """The start of the solver and `further` random ones, see `_start`."""
+    first = _start(spec["solver"].start, streams.generator("erm start", replica, alpha=at["alpha"]), task, data, at)
+    generator = streams.generator("further starts", replica, alpha=at["alpha"])
+    return [first, *(_start("random", generator, task, data, at) for _ in range(further))]
+
+
+def _start(kind: str, generator, task: Task, data: DataSet, at: Mapping) -> np.ndarray:
     """First weights (P, D): those of the target, along the positions, or normal ones of standard deviation `start_size`."""
-    if spec["solver"].start == "target":
+    if kind == "target":
         return data.teacher
-    if spec["solver"].start == "positions":
+    if kind == "positions":
         along = np.sqrt(data.dimension) * directions(task.positions.shape[1], data.dimension).sum(axis=0)
         return np.repeat(along[None], task.student.rows, axis=0)
-    generator = streams.generator("erm start", replica, alpha=at["alpha"])
     return at.get("start_size", 1.0) * generator.standard_normal((task.student.rows, data.dimension))
 
 
-def collect_fits(spec: dict, streams, fit: Callable) -> xr.Dataset:
+def collect_fits(spec: dict, streams, fit: Callable, further: int = 0) -> xr.Dataset:
     """The dataset of an estimator that fits simulated data sets.
 
-    `fit(loss, outputs, sequences, ridge, start, anchors)` gives the `weights` (P, D) with `objective`, `residual`, `iterations`
-    and `converged`, and a mapping of further variables.
+    `fit(training)` gives the `weights` (P, D) with `objective`, `residual`, `iterations` and `converged`, and a mapping of more
+    variables; the `training` has `further` random starts.
     """
 
     def compute(at, replica):
         task = task_at(spec, at)
         data = data_at(spec, streams, task, replica, at)
-        start = start_at(spec, streams, task, data, replica, at)
-        found, more = fit(task.loss, data.outputs, data.sequences, ridge_at(spec, at), start, data.anchors)
+        starts = starts_at(spec, streams, task, data, replica, at, further)
+        found, more = fit(Training(task, data, ridge_at(spec, at), starts))
         return {
             **of_weights(task, data, found.weights, streams.generator("error nodes", replica, alpha=at["alpha"])), **more,
             "objective": found.objective, "residual": found.residual, "iterations": found.iterations,
             "converged": found.converged,
         }  # fmt: skip
 
-    return collect(spec, compute, DIMS, coordinates(spec))
+    inits = [spec["solver"].start, *(f"random {k}" for k in range(1, further + 1))]
+    return collect(spec, compute, DIMS, coordinates(spec) | ({"init": inits} if further else {}))
 
 
 def of_weights(task: Task, data: DataSet, weights, generator) -> dict:

@@ -258,6 +258,18 @@ class MinimisationSolver(StartSolver):
     max_iterations: Annotated[Whole, Field(ge=1, le=100000, description="Largest number of iterations.")] = 500
 
 
+class ErmMinimisationSolver(MinimisationSolver):
+    """Numerical parameters of L-BFGS and of the comparison of its minima."""
+
+    further_starts: Annotated[Whole, Field(ge=0, le=64, description=(
+        "Number of further starts, from normal weights of standard deviation start_size, by default 1; the minima of all "
+        "starts are stored beside that of `start`."
+    ))] = 0  # fmt: skip
+    profile: Annotated[bool, Field(description=(
+        "Whether the objective is minimised again with the overlap of one layer held 0.1 closer to zero: `objective_rise`."
+    ))] = False  # fmt: skip
+
+
 class ErmOnlineSgdSolver(StartSolver):
     """Numerical parameters of one pass of stochastic gradient descent."""
 
@@ -291,12 +303,18 @@ class OnDataSets(OfErm, OfDataSets, Specification):
 class ErmMinimisation(OnDataSets):
     """L-BFGS minimises the empirical risk on simulated data sets."""
 
-    solver: MinimisationSolver = MinimisationSolver()
+    solver: ErmMinimisationSolver = ErmMinimisationSolver()
 
     @classmethod
     def student_problems(cls, estimator, student):
-        """A loss with a kink, and a start at the target that the student does not have."""
-        return [*_kinks(estimator), *_starts(estimator, student)]
+        """A loss with a kink, and a start or a profile at the target that the student does not have."""
+        solver = estimator.solver
+        problems = [*_kinks(estimator), *_starts(estimator, student, random=solver.further_starts > 0)]
+        rows = _target(estimator.model, estimator.project).rows
+        if solver.profile and student.rows != rows:
+            text = f"true: the target has {rows} rows and the student {student.rows}; allowed: false"
+            problems.append((("solver", "profile"), text))
+        return problems
 
 
 class ErmOnlineSgd(OnDataSets):
@@ -334,9 +352,10 @@ def _kinks(estimator) -> list[Problem]:
     return [(("model", "loss"), kink)] if estimator.model["loss"] == "hinge" else []
 
 
-def _starts(estimator, student) -> list[Problem]:
-    if "start_size" in estimator.grid and estimator.solver.start != "random":
-        return [(("grid", "start_size"), "allowed only with solver.start: random")]
+def _starts(estimator, student, random=False) -> list[Problem]:
+    """Problems of the starts; `random`: whether some are random beside `start`."""
+    if "start_size" in estimator.grid and estimator.solver.start != "random" and not random:
+        return [(("grid", "start_size"), "allowed only with a random start")]
     rows = _target(estimator.model, estimator.project).rows
     if estimator.solver.start == "target" and student.rows != rows:
         text = f"target: the target has {rows} rows and the student {student.rows}; allowed: random"

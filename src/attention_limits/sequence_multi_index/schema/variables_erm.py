@@ -13,6 +13,7 @@ _NODES = (
     "value of all nodes"
 )
 _FLAG, _STOP, _PAIR = "true or false", "stopping rule of the iteration", ("layer", "layer_star")
+_STARTS = "only with `further_starts`"
 
 COORDINATES = (
     Coordinate("ridge", "ridge", "λ", "strength of λ/2 |W|², added to the sum of the losses of all samples"),
@@ -98,6 +99,23 @@ VARIABLES = (
         "above 0.05 the transition may be wrong by more than 3 %", "`jump_index` of both branches, or of the semantic one",
     ),
     Variable(
+        "objective_by_start", ("init",), "training objective at the minimum from each start", "e", f"as objective; {_STARTS}",
+        "L / D; which start has the smallest one over all data sets together: `readings.lowest_start`",
+    ),
+    Variable(
+        "student_norm_by_start", ("init", "layer", "layer_other"),
+        "overlap of the student's weights with themselves at the minimum from each start", "q/σ²",
+        f"as student_norm; {_STARTS}", "W W^T / D",
+    ),
+    Variable(
+        "objective_rise", ("layer",), "rise of the training objective where an overlap is held closer to zero", "",
+        "relative to the minimum; only with `profile`", "e(|m| - 0.1) / e(|m|) - 1 of each row, `erm.minimisation`",
+    ),
+    Variable(
+        "determined", (), "whether the training objective determines the overlaps", "", f"{_FLAG}; only with `profile`",
+        "every objective_rise is at least 0.01",
+    ),
+    Variable(
         "best_ridge", (), "ridge of the smallest test loss", "λ*", "an end of the range of the search is a bound",
         "argmin over lambda of E l(y, h)",
     ),
@@ -151,6 +169,14 @@ OWN = {
         Variable(
             "converged", (), "whether the gradient of the training objective is small", "", _FLAG,
             "|grad L| <= 10 tolerance |lambda W|, or |grad L| <= tolerance lambda",
+        ),
+        Variable(
+            "overlap_by_start", ("init", *_PAIR), "overlap with the target at the minimum from each start", "m/σ²",
+            f"as overlap; {_STARTS}", "W W*^T / D",
+        ),
+        Variable(
+            "converged_by_start", ("init",), "whether the gradient of the training objective is small at the end from each start",
+            "", f"{_FLAG}; {_STARTS}", "as converged",
         ),
     ),
     "erm_online_sgd": (

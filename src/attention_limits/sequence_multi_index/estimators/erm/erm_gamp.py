@@ -7,8 +7,10 @@ from attention_limits.sequence_multi_index.erm.task import collect_fits
 def run(spec, streams):
     """Overlaps, training objective and test errors of the fixed point (see `variables`)."""
 
-    def fit(loss, outputs, sequences, ridge, start, anchors):
-        found = gamp.run(loss, outputs, sequences, ridge, start, spec["solver"], anchors)
+    def fit(training):
+        data, (start,) = training.data, training.starts
+        loss, solver = training.task.loss, spec["solver"]
+        found = gamp.run(loss, data.outputs, data.sequences, training.ridge, start, solver, data.anchors)
         return found, {"susceptibility": found.variance}
 
     return collect_fits(spec, streams, fit)

@@ -8,7 +8,8 @@ def run(spec, streams):
     """Overlaps, training objective and test errors after the pass (see `variables`)."""
     rate = spec["solver"].learning_rate
 
-    def fit(loss, outputs, sequences, ridge, start, _):
-        return one_pass(loss, outputs, sequences, ridge, start, rate), {}
+    def fit(training):
+        data, (start,) = training.data, training.starts
+        return one_pass(training.task.loss, data.outputs, data.sequences, training.ridge, start, rate), {}
 
     return collect_fits(spec, streams, fit)
