@@ -6,6 +6,7 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
+from attention_limits.pipeline.base import provenance
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.experiments.project import load_project
 
@@ -13,6 +14,8 @@ min_version("9.0")
 
 # The folder of this file, also when another workflow uses it as a module.
 ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False))
+if problem := provenance.other_code(ROOT):
+    sys.exit(problem)
 
 
 configfile: ROOT / "config" / "config.yaml"

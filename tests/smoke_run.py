@@ -27,7 +27,7 @@ def snakemake(folder: Path, *arguments: str) -> str:
 
 def lines(planned: str) -> list[list[str]]:
     """Arguments of `attention-limits` in the command lines of a dry run, in its order."""
-    found = re.findall(r"^Shell command: python -m attention_limits (.*) > \S+ 2>&1 \|\|", planned, re.MULTILINE)
+    found = re.findall(r"^Shell command: python -P -m attention_limits (.*) > \S+ 2>&1 \|\|", planned, re.MULTILINE)
     assert len(found) == len(re.findall(r"^Job \d+: ", planned, re.MULTILINE))
     return [shlex.split(line) for line in found]
 

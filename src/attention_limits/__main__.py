@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import io
 import os
 import sys
 import time
@@ -90,8 +91,20 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _leave_the_terminal_and_the_notebook() -> None:
+    """Print letters that the terminal lacks by their numbers, and draw without the backend of a notebook.
+
+    A terminal in a notebook inherits MPLBACKEND, the name of a module that the environment of the program need not have.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    os.environ.pop("MPLBACKEND", None)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return the exit code: 0, 1 for a full or read-only disk, 2 for wrong input; exceptions pass through."""
+    _leave_the_terminal_and_the_notebook()
     parser = _parser()
     known, rest = parser.parse_known_args(arguments)
     options = vars(known)

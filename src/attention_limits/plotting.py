@@ -3,6 +3,7 @@
 import io
 
 import matplotlib as mpl
+import matplotlib.style
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -47,12 +48,18 @@ _SETTINGS = {
     "lines.linewidth": 1.5,
 }
 
-# Decorates every draw(): labels and legends take their settings when they are made.
-house_style = mpl.rc_context(_SETTINGS)
+# Decorates every draw() and save(): texts take their settings when they are made, ticks when the figure is saved. The settings of
+# the user's matplotlibrc have no part: a picture is the same for everybody, and needs no LaTeX.
+house_style = mpl.style.context(["default", _SETTINGS])
 
 
 class _Picture(Figure):
     """A figure that a notebook shows, without pyplot."""
+
+    @house_style
+    def savefig(self, fname, **options) -> None:
+        """As of every figure, with the settings of this module."""
+        super().savefig(fname, **options)
 
     def _repr_png_(self) -> bytes:
         content = io.BytesIO()

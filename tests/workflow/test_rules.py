@@ -53,12 +53,14 @@ def test_every_rule_that_computes_shows_its_command():
     commands = {}
     for _, line in shells:
         text = "".join(re.findall(r'"([^"]*)"', line))
-        commands[re.match(r"python -m attention_limits (\w+) ", text)[1]] = set(re.findall(r"(?<!{){([^{}]+)}", text))
+        commands[re.match(r"python -P -m attention_limits (\w+) ", text)[1]] = set(
+            re.findall(r"(?<!{){([^{}]+)}", text)
+        )
         assert text.endswith(" > {log:q} 2>&1 || {{ tail -n 20 {log:q} >&2; false; }}")
         # Text of a user is quoted; a function of common.smk quotes the options of a run.
         names = r"(?:input|output(?:\.table|\.pdf)?|params\.(?:experiment|project)):q|log:q|threads|wildcards\.chunk"
         plain = r"params\.(?:run|estimator|figure|cubes|digest|families)"
-        assert all(re.fullmatch(f"{names}|{plain}", name) for name in commands[text.split()[3]])
+        assert all(re.fullmatch(f"{names}|{plain}", name) for name in commands[text.split()[4]])
     assert {
         name: any(word.startswith("output") for word in words) for name, words in commands.items()
     } == dict.fromkeys(("run", "merge", "draw", "audit"), True)

@@ -38,6 +38,6 @@ rule audit:
     message:
         "audit {output.table}"
     shell:
-        "python -m attention_limits audit --project {params.project:q} --families {params.families} {params.run} "
+        "python -P -m attention_limits audit --project {params.project:q} --families {params.families} {params.run} "
         "--output {output.table:q} "
         "> {log:q} 2>&1 || {{ tail -n 20 {log:q} >&2; false; }}"

@@ -36,5 +36,5 @@ for family in PROJECT.experiments:
             f"{family}/{{wildcards.experiment}}: merge {{output}}"
         shell:
             # The program finds the inputs by their names: thousands of chunks would not fit into a line.
-            "python -m attention_limits merge {params.experiment:q} {params.run} --output {output:q} "
+            "python -P -m attention_limits merge {params.experiment:q} {params.run} --output {output:q} "
             "> {log:q} 2>&1 || {{ tail -n 20 {log:q} >&2; false; }}"

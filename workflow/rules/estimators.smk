@@ -34,6 +34,6 @@ for made in jobs():
             made.message
         shell:
             # The program finds the inputs by their names below the folder of the results.
-            "python -m attention_limits run {params.experiment:q} --estimator {params.estimator} --chunk {wildcards.chunk} "
+            "python -P -m attention_limits run {params.experiment:q} --estimator {params.estimator} --chunk {wildcards.chunk} "
             "{params.run} --threads {threads} --output {output:q} "
             "> {log:q} 2>&1 || {{ tail -n 20 {log:q} >&2; false; }}"

@@ -34,6 +34,6 @@ for figure in PROJECT.figures.values():
         message:
             "draw {output.pdf}"
         shell:
-            "python -m attention_limits draw {params.figure} {input:q} --expect {params.cubes} --digest {params.digest} "
+            "python -P -m attention_limits draw {params.figure} {input:q} --expect {params.cubes} --digest {params.digest} "
             "--output {output.pdf:q} "
             "> {log:q} 2>&1 || {{ tail -n 20 {log:q} >&2; false; }}"

@@ -142,7 +142,7 @@ def show_command(cube: Path) -> None:
     """Print the attributes, the dimensions and the variables of a cube, and its points that fail a flag."""
     from attention_limits.pipeline.cubes.reader import read
 
-    dataset = read(cube)
+    dataset = read(cube, changed=True)
     dataset.info(sys.stdout)
     print()
     for estimator, flag, count, points in _failed(dataset):

@@ -122,10 +122,15 @@ def compute(
 
 
 def open(path: str | Path) -> xr.Dataset:
-    """The cube in the file `path`, in memory. Raises CubeError when the file is missing, damaged or foreign."""
+    """The cube in the file `path`, in memory.
+
+    A cube that a program changed (a part of it, a further variable) opens with a warning. Raises CubeError when the file is
+    missing, damaged or foreign.
+    """
     path = Path(path)
     of_workflow = path.parts[-3:-2] == ("cubes",)
-    return reader.read(path, None if of_workflow else "compute it again, or give another path")
+    repair = None if of_workflow else "compute it again, or give another path"
+    return reader.read(path, repair, changed=True)
 
 
 def _document(

@@ -140,3 +140,13 @@ def test_init_files_of_the_package_have_no_code():
         if len(tree.body) > (ast.get_docstring(tree) is not None):
             found.append(path)
     assert not found, "code in them would make every estimator depend on it"
+
+
+def test_a_snakefile_beside_other_code_is_told(tmp_path):
+    """A worktree without an environment of its own; a checkout with its own; a folder that holds no code."""
+    checkout = provenance.SOURCE.parents[1]
+    assert provenance.other_code(checkout) == ""
+    assert provenance.other_code(tmp_path) == ""
+    (tmp_path / "src/attention_limits").mkdir(parents=True)
+    other = f"{provenance.SOURCE}, not {tmp_path}/src/attention_limits"
+    assert f"the package of another checkout, {other}" in provenance.other_code(tmp_path)

@@ -172,8 +172,10 @@ def test_a_flip_in_the_data_is_found(tmp_path):
     with_flip.height[0, 0] = np.nextafter(with_flip.height[0, 0].item(), 9)
     with_flip.attrs["data_digest"] = data_digest(dataset)
     with_flip.to_netcdf(path)
-    with pytest.raises(CubeError, match="damaged: its data do not agree with its checksum"):
+    with pytest.raises(CubeError, match="changed since it was written: its data do not agree with its checksum"):
         reader.read(path, "make it")
+    with pytest.warns(UserWarning, match=r"cube\.nc: changed since it was written"):
+        assert reader.read(path, changed=True).height[0, 0] == with_flip.height[0, 0]
 
 
 @pytest.mark.parametrize(

@@ -113,10 +113,8 @@ def test_a_variant_by_set(toy):
     pairs = zip(plain.all(), changed.all(), strict=True)
     assert [old.name for old, new in pairs if old.digest(0) != new.digest(0)] == ["growth_curve"]
     assert problems(toy, {"set": {"toy": {"round": {"gain": 4.0}}}})[0].startswith("set: round: not in ")
-    assert problems(toy, {"set": {"tyo": {}}}) == [f"config.yaml: set: 'tyo': no folder {toy}/config/tyo/experiments"]
-    assert problems(toy, {"set": {"toy": {"steep": 4.0}}})[0].startswith(
-        "config.yaml: set.toy.steep: 4.0: allowed: a map"
-    )
+    assert problems(toy, {"set": {"tyo": {}}}) == [f"--config: set: 'tyo': no folder {toy}/config/tyo/experiments"]
+    assert problems(toy, {"set": {"toy": {"steep": 4.0}}})[0].startswith("--config: set.toy.steep: 4.0: allowed: a map")
 
 
 @pytest.mark.parametrize(
@@ -124,20 +122,31 @@ def test_a_variant_by_set(toy):
     [
         (
             {"scala": "paper"},
-            "config.yaml: scala: unknown key; allowed: families, figures, project, results, scale, seed, set",
+            "--config: scala: unknown key; allowed: families, figures, project, results, scale, seed, set",
         ),
-        ({"scale": "huge"}, 'config.yaml: scale: "huge": allowed: one of "laptop", "paper", "smoke"'),
-        ({"seed": -1}, "config.yaml: seed: -1: allowed: a whole number ≥ 0 (Root seed"),
-        ({"results": "out/{x}"}, 'config.yaml: results: "out/{x}": allowed: text'),
-        ({"families": ["tyo"]}, "config.yaml: families: 'tyo': no folder "),
-        ({"families": []}, "config.yaml: families"),
-        ({"families": 3}, "config.yaml: families"),
+        ({"scale": "huge"}, '--config: scale: "huge": allowed: one of "laptop", "paper", "smoke"'),
+        ({"seed": -1}, "--config: seed: -1: allowed: a whole number ≥ 0 (Root seed"),
+        ({"results": "out/{x}"}, '--config: results: "out/{x}": allowed: text'),
+        ({"families": ["tyo"]}, "--config: families: 'tyo': no folder "),
+        ({"families": []}, "--config: families"),
+        ({"families": 3}, "--config: families"),
     ],
 )
 def test_a_wrong_configuration(toy, config, line):
     found = problems(toy, config)
     assert found[0].startswith(line)
     assert len(found) == 1
+
+
+def test_the_message_names_the_file_where_the_value_stands_there(toy):
+    """Snakemake gives the values of the file and those of the command line in one mapping."""
+    write(toy, "config.yaml", "seed: -1\nscale: laptop\n")
+    assert [line.split(":")[0] for line in problems(toy, {"seed": -1, "scale": "huge"})] == ["--config", "config.yaml"]
+
+
+def test_one_family_needs_no_list(toy):
+    assert load_project(toy, {"families": "toy"}).run.families == ["toy"]
+    assert problems(toy, {"families": "tyo"}) == [f"--config: families: 'tyo': no folder {toy}/config/tyo/experiments"]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,21 @@ from pathlib import Path
 PACKAGE = "attention_limits"
 SOURCE = Path(__file__).parents[2]
 
+
+def other_code(checkout: Path) -> str:
+    """Why the jobs of the Snakefile in `checkout` would run other code than the one beside it; empty if they would not.
+
+    A worktree may have the environment of another checkout, and PYTHONPATH may name an older copy of the package.
+    """
+    beside = checkout / "src" / PACKAGE
+    if not beside.is_dir() or beside.resolve() == SOURCE.resolve():
+        return ""
+    return (
+        f"{checkout / 'Snakefile'}: Python imports the package of another checkout, {SOURCE}, not {beside}: "
+        f"run `make setup` in {checkout} and use its .venv, and remove other copies from PYTHONPATH"
+    )
+
+
 # Modules that cannot change a number: an edit to them must not rerun anything.
 INERT = frozenset({PACKAGE, f"{PACKAGE}.pipeline.base.progress"})
 

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,12 +20,15 @@ class OutdatedError(CubeError):
     """A sound file was made with another specification, seed or code."""
 
 
-def read(path: Path, repair: str | None = None, expect: dict[str, str] | None = None) -> xr.Dataset:
+def read(
+    path: Path, repair: str | None = None, expect: dict[str, str] | None = None, changed: bool = False
+) -> xr.Dataset:
     """Read a whole data file into memory and validate it.
 
     `repair` states how to make the file again, by default with the workflow; `expect` holds attributes that the file must have.
-    Raises CubeError with the file and the repair when the file is missing, truncated, damaged or foreign, and OutdatedError when
-    it has other attributes.
+    `changed` accepts, with a warning, data that do not agree with their checksum: a user cut or extended the cube. Raises
+    CubeError with the file and the repair when the file is missing, truncated, changed or foreign, and OutdatedError when it has
+    other attributes.
     """
     path = Path(path)
 
@@ -43,13 +47,16 @@ def read(path: Path, repair: str | None = None, expect: dict[str, str] | None = 
     if "data_digest" not in dataset.attrs:
         raise problem("was not written by attention-limits")
     if dataset.attrs["data_digest"] != data_digest(dataset):
-        raise problem("is damaged: its data do not agree with its checksum")
+        what = "changed since it was written: its data do not agree with its checksum"
+        if not changed:
+            raise problem(what)
+        warnings.warn(f"{path}: {what}", stacklevel=3)
     try:
         sound = dataset.attrs["spec_digest"] == digest(json.loads(dataset.attrs["spec"]))
     except (KeyError, ValueError):
         sound = False
     if not sound:
-        raise problem("is damaged: its specification does not agree with its checksum")
+        raise problem("changed since it was written: its specification does not agree with its checksum")
     for key, value in (expect or {}).items():
         if dataset.attrs.get(key) != value:
             raise problem(f"was made with another specification, seed or code (its {key} differs)", OutdatedError)

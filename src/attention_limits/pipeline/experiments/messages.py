@@ -1,7 +1,10 @@
 """Messages about wrong values: where they stand, what they are, and what is allowed; and the schema that says it."""
 
+import ast
 import functools
+import inspect
 import json
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
@@ -27,7 +30,7 @@ def json_schema(cls: type[BaseModel]) -> dict:
 
     The mapping of a discriminator holds the schemas of the members of the union.
     """
-    schema = cls.model_json_schema()
+    schema = {"description": _docstring(cls), **cls.model_json_schema()}
 
     def plain(node):
         if not isinstance(node, dict):
@@ -50,6 +53,12 @@ def json_schema(cls: type[BaseModel]) -> dict:
 
 
 _Model = TypeVar("_Model", bound=BaseModel)
+
+
+def _docstring(cls: type) -> str:
+    """The docstring of a class, also where the option -OO of Python has removed it from the code."""
+    (body,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    return ast.get_docstring(body) or "" if isinstance(body, ast.ClassDef) else ""
 
 
 def validated(cls: type[_Model], value) -> tuple[_Model | None, list[Problem]]:

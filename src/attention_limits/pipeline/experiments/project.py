@@ -27,6 +27,11 @@ _Path = Annotated[
 ]
 
 
+def _listed(value):
+    """One family in place of a list of one, as the command line gives it."""
+    return [value] if isinstance(value, str) and value != "all" else value
+
+
 class Run(Section):
     """The options of one run of the workflow. They contain no parameter of an experiment."""
 
@@ -39,9 +44,11 @@ class Run(Section):
     seed: Whole = Field(0, ge=0, description="Root seed of all random streams.")
     results: _Path = Field(RESULTS, description="Folder of all results, relative to the working directory or absolute.")
     project: _Path = Field(".", description="Folder that holds config/. Default: the folder of the Snakefile.")
-    families: Literal["all"] | Annotated[list[Name], Field(min_length=1)] = Field(
-        "all", description="Families to compute: all, or a list of folders of config/."
-    )
+    families: Annotated[
+        Literal["all"] | Annotated[list[Name], Field(min_length=1)],
+        BeforeValidator(_listed),
+        Field(description="Families to compute: all, or a list of folders of config/."),
+    ] = "all"
     figures: Literal["papers", "all"] = Field(
         "all",
         description=(
@@ -107,12 +114,20 @@ def load_project(root: Path, config: dict | None = None) -> Project:
     if not folder.is_dir():
         raise SpecError([f"{folder}: no such folder; name the folder that holds config/ with --project"])
     source = folder / "config.yaml"
-    run, wrong = validated(Run, read_yaml(source) if config is None else config)
+    written = read_yaml(source) if config is None or source.is_file() else {}
+    run, wrong = validated(Run, written if config is None else config)
+
+    def origin(key: str) -> Path | str:
+        """The file, or the command line if it gives another value."""
+        return source if config is None or config.get(key) == written.get(key) else "--config"
+
     if run is None:
-        raise SpecError(located(source, wrong))
+        raise SpecError(
+            [line for keys, text in wrong for line in located(origin(keys[0] if keys else ""), [(keys, text)])]
+        )
     families = sorted(path.parent.name for path in folder.glob("*/experiments"))
     found = [
-        f"{source}: {key}: {name!r}: no folder {folder / name / 'experiments'}"
+        f"{origin(key)}: {key}: {name!r}: no folder {folder / name / 'experiments'}"
         for key, names in (("families", run.families if run.families != "all" else ()), ("set", run.set))
         for name in names
         if name not in families

@@ -11,7 +11,7 @@ from ruamel.yaml.nodes import Node
 from ruamel.yaml.resolver import BaseResolver, implicit_resolvers
 
 from attention_limits.pipeline.base.errors import SpecError
-from attention_limits.pipeline.base.texts import read_text
+from attention_limits.pipeline.base.user_files import read_text
 
 # Deeper files are mistakes, and libyaml calls itself for each level.
 _DEEPEST = 100

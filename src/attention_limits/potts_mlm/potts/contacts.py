@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_limits.pipeline.base.texts import lines_of, read_text
+from attention_limits.pipeline.base.user_files import lines_of, read_text
 
 # Largest number of sites of a Potts model.
 MAX_SITES = 1000
@@ -90,7 +90,7 @@ def read_distances(path: Path, columns: int) -> np.ndarray:
     unknown.
 
     Empty lines and lines that begin with # do not count. Raises ValueError, with file and line, for any other line, for a pair
-    that stands twice, and for an empty file; and as `texts.read_text`.
+    that stands twice, and for an empty file; and as `user_files.read_text`.
     """
     distances = np.full((columns, columns), np.nan)
     for number, line in enumerate(lines_of(read_text(path)), 1):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_limits.pipeline.base.texts import lines_of, read_text
+from attention_limits.pipeline.base.user_files import lines_of, read_text
 
 _STOCKHOLM = "# STOCKHOLM"
 # Characters of the Stockholm line `#=GC RF` that mark a column as an insertion.
@@ -51,7 +51,7 @@ class Row:
         return np.frombuffer(text.encode("utf-32-le"), "<u4")
 
     def place(self, number: int) -> str:
-        """Line and column of a letter, by its number from 0."""
+        """Line and column of a letter, by its number from 0. Raises IndexError beyond the last one."""
         for line, column, text in self.pieces:
             if number < len(text):
                 return f"line {line}, column {column + number}"
@@ -92,7 +92,7 @@ def read_letters(path: Path, form: str = "auto", lower_case: str = "auto", repea
     Parameters
     ----------
     path : Path
-        As in `texts.read_text`; a text that is not UTF-8 counts as Latin-1.
+        As in `user_files.read_text`; a text that is not UTF-8 counts as Latin-1.
     form : "auto", "fasta" (A2M with dots too), "a3m" or "stockholm"
         auto: Stockholm by the first line, A3M by the suffix .a3m or where the rows differ in length, else fasta.
     lower_case : "auto", "insertion" or "letter"

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from attention_limits.pipeline.base.errors import SpecError
-from attention_limits.pipeline.base.texts import lines_of, read_text
+from attention_limits.pipeline.base.user_files import lines_of, read_text
 
 CLASSES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 PAGE = "https://cogcomp.seas.upenn.edu/Data/QA/QC/"

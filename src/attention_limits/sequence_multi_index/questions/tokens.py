@@ -7,7 +7,7 @@ import numpy as np
 from tokenizers import BertWordPieceTokenizer
 
 from attention_limits.pipeline.base.errors import SpecError
-from attention_limits.pipeline.base.texts import lines_of, read_text
+from attention_limits.pipeline.base.user_files import lines_of, read_text
 
 PADDING, UNKNOWN = 0, 1
 
