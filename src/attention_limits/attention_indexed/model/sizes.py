@@ -14,6 +14,8 @@ variance one. The error is 1 for S_hat = 0.
 import math
 from dataclasses import dataclass
 
+# Least numbers of tokens: the softmax of one score, and its place, are constant. Other outputs may read one score.
+LEAST_TOKENS = {"softmax": 2, "hardmax": 2, "hardmax_published": 2}
 # Largest numbers of tokens. The published curve has two. A hardmax is a sum over the kinds of its outputs: 636 kinds at eight
 # tokens (20 s). Each further token makes 2.6 times as many, and twice the work for each.
 MOST_TOKENS = {"hardmax": 8, "hardmax_published": 2}

@@ -4,7 +4,14 @@ import math
 
 from attention_limits.attention_indexed.channels.files import channel_problems
 from attention_limits.attention_indexed.channels.names import NAMES, untied_problem
-from attention_limits.attention_indexed.model.sizes import MOST_SAMPLED, MOST_TOKENS, aspect_problem, megabytes, sizes
+from attention_limits.attention_indexed.model.sizes import (
+    LEAST_TOKENS,
+    MOST_SAMPLED,
+    MOST_TOKENS,
+    aspect_problem,
+    megabytes,
+    sizes,
+)
 from attention_limits.attention_indexed.priors.spectra import law_of_file
 from attention_limits.pipeline.experiments.specification import Problem
 
@@ -27,11 +34,22 @@ def channel_checks(estimator) -> list[Problem]:
     most = min(MOST_TOKENS.get(channel, max(tokens)), MOST_SAMPLED if sampled and channel != "linear" else max(tokens))
     if most < max(tokens):
         return [(("model", "channel"), f"{channel}: allowed with at most {most} tokens, not {max(tokens)}")]
+    if found := too_few_tokens(channel, tokens):
+        return found
     if channel in NAMES and estimator.model.get("parameters"):
         return [(("model", "parameters"), f"the channel {channel} takes none; only a channel of a file does")]
     points = [{**estimator.model, "tokens": T, "output_noise": value} for T in tokens for value in noise]
     found = [text for point in points for text in channel_problems(point, estimator.project)]
     return [(("model", "channel"), text) for text in dict.fromkeys(found)]
+
+
+def too_few_tokens(channel: str, tokens: list[int]) -> list[Problem]:
+    """A `channel` whose output of the smallest number of `tokens` is constant."""
+    least = LEAST_TOKENS.get(channel, 1)
+    if min(tokens) >= least:
+        return []
+    text = f"{channel}: allowed with at least {least} tokens, not {min(tokens)}: the output of one score is constant"
+    return [(("model", "channel"), text)]
 
 
 def untied_checks(estimator) -> list[Problem]:

@@ -65,8 +65,10 @@ Ratio = Annotated[float, Field(ge=SMALLEST_RATIO, le=100, description=
     "Width of the attention over the dimension, rho = r / d. Below 1e-9 use small_width_limit at 0, whose error is below 1e-5.")]
 RatioOrLimit = Annotated[float, AfterValidator(_zero_or_promised), Field(ge=0, le=100, description=
     "Width of the attention over the dimension, rho = r / d. 0: the limit of small width.")]
-Tokens = Annotated[Whole, Field(ge=2, le=64, description=
-    "Number of tokens T of a sequence; at most 8 for hardmax, 2 for hardmax_published.")]
+Tokens = Annotated[Whole, Field(ge=2, le=64, description="Number of tokens T of a sequence.")]
+OutputTokens = Annotated[Whole, Field(ge=1, le=64, description=
+    "Number of tokens T of a sequence; at least 2 for softmax and hardmax, at most 8 for hardmax, 2 for hardmax_published. "
+    "One token has the score h = (x^T S x - tr S) / sqrt(d): a quadratic network.")]
 Skip = Annotated[float, Field(ge=0, le=1000, description=
     "Strength c of the residual connection between the layers; at least 1 for softmax of more than two tokens.")]
 LayerTokens = Annotated[Whole, Field(ge=2, le=MOST_TOKENS_OF_LAYERS, description=

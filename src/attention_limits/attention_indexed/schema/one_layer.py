@@ -29,6 +29,7 @@ from attention_limits.attention_indexed.schema.keys import (
     OneReplica,
     Output,
     OutputOrPublished,
+    OutputTokens,
     Parameters,
     Ratio,
     RatioOrLimit,
@@ -63,6 +64,7 @@ class OneLayer(Layer):
 class LayerWithOutput(Layer):
     """One layer of attention and its output."""
 
+    tokens: OutputTokens
     untied: Untied = False
     channel: Output
     output_noise: Noise = 0.0
@@ -87,6 +89,7 @@ class OneLayerGrid(Section):
 class OutputGrid(OneLayerGrid):
     """Scanned parameters of one layer and of its output."""
 
+    tokens: Axis[OutputTokens] | None = None
     output_noise: Axis[Noise] | None = None
 
 
@@ -105,6 +108,7 @@ class OutputSamples(OutputGrid):
 class SizesGrid(OneLayerSamples):
     """Scanned parameters of simulated data of several dimensions."""
 
+    tokens: Axis[OutputTokens] | None = None
     dimension: Axis[Dimension]
 
 
@@ -192,7 +196,7 @@ class SmallWidthLimit(Curve):
 
         rescaled_alpha: Axis[RescaledAlpha]
         ratio: Axis[RatioOrLimit] | None = None
-        tokens: Axis[Tokens] | None = None
+        tokens: Axis[OutputTokens] | None = None
 
     model: Model
     grid: Grid
