@@ -32,7 +32,7 @@ LIMITS = estimator("small_width_limit", WITHOUT_RATIO, {"rescaled_alpha": [0.1],
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        (curve(tokens=1), "model.tokens: 1: allowed: a whole number ≥ 2"),
+        (curve(tokens=0, channel="linear"), "model.tokens: 0: allowed: a whole number ≥ 1"),
         (curve(beta=0.0), "model.beta: 0.0: allowed: a number ≥ 0.001"),
         (curve(channel="relu"), 'model.channel: "relu": allowed: one of "linear", "softmax"'),
         (curve(channel="hardmax", tokens=9), "model.channel: hardmax: allowed with at most 8 tokens, not 9"),
