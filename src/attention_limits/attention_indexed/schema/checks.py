@@ -103,7 +103,7 @@ def _dimensions(estimator) -> list[int]:
 
 
 def size_checks(estimator) -> list[Problem]:
-    """A number of sequences or a width that rounds to zero."""
+    """A number of sequences or a width that rounds to zero, and an aspect whose shorter side rounds to one."""
     dimension = min(_dimensions(estimator))
     found: list[Problem] = []
     alpha, ratio = min(_values(estimator, "alpha")), min(_values(estimator, "ratio"))
@@ -114,6 +114,11 @@ def size_checks(estimator) -> list[Problem]:
         place = "grid" if "ratio" in estimator.grid else "model"
         allowed = f"allowed: at least {0.5 / dimension:g} at dimension {dimension}"
         found.append(((place, "ratio"), f"{ratio:g}: {allowed}, or the width rho d rounds to zero"))
+    aspect = estimator.model.get("aspect", 1.0)
+    elongation = max(aspect, 1.0 / aspect)
+    if elongation > (largest := (dimension / 1.5) ** 2):
+        text = f"{aspect:g}: allowed at dimension {dimension}: {1.0 / largest:g} to {largest:g}, or the shorter side is one"
+        found.append((("model", "aspect"), text))
     return found
 
 
