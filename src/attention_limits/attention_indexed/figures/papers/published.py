@@ -1,6 +1,6 @@
 """Published values of the attention-indexed models that the figures compare with: numbers of the public code of Boncoraglio,
 Troiani, Erba, Zdeborova 2025 (arXiv:2506.01582), and of Maillard, Troiani, Martin, Krzakala, Zdeborova 2024 (arXiv:2408.03733)
-for the quadratic network, at some of their points."""
+and Erba, Troiani, Biggio, Maillard, Zdeborova 2024 (arXiv:2410.18858) for one token, at some of their points."""
 
 import numpy as np
 
@@ -150,6 +150,22 @@ QUADRATIC_AMP = {
             [0.075, 0.8713, 0.0219], [0.125, 0.7299, 0.0185], [0.175, 0.6005, 0.0125], [0.225, 0.4782, 0.0075],
             [0.275, 0.3857, 0.0092], [0.325, 0.3147, 0.0038], [0.375, 0.2556, 0.0061], [0.425, 0.2170, 0.0024],
             [0.475, 0.1851, 0.0035],
+        ]
+    ),
+}  # fmt: skip
+
+# Figure 2 of Erba et al. at rho = r / d_q = 0.5 and Delta = 0.1: alpha, error, by d_k / d_q.
+BILINEAR_CURVES = {
+    2.0: np.array(
+        [
+            [0.06, 0.9445], [0.18, 0.8140], [0.30, 0.6578], [0.42, 0.5022], [0.54, 0.3696], [0.66, 0.2700], [0.78, 0.2011],
+            [0.90, 0.1550],
+        ]
+    ),
+    100.0: np.array(
+        [
+            [0.06, 0.9004], [0.18, 0.6166], [0.30, 0.4112], [0.42, 0.2766], [0.54, 0.1937], [0.66, 0.1431], [0.78, 0.1111],
+            [0.90, 0.0899],
         ]
     ),
 }  # fmt: skip
