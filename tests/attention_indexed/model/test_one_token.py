@@ -17,6 +17,7 @@ from attention_limits.attention_indexed.erm.simulations import message_passing, 
 from attention_limits.attention_indexed.erm.simulations.objective import draw_data, loss_and_gradient
 from attention_limits.attention_indexed.model.sizes import sizes
 from attention_limits.attention_indexed.priors.product import Product
+from attention_limits.attention_indexed.priors.rectangular import RectangularProduct
 from attention_limits.attention_indexed.reports.check_channel import check_channel
 from attention_limits.attention_indexed.schema.erm import ErmGampSolver, MinimisationSolver
 from attention_limits.attention_indexed.state_evolution.curve import exact_recovery, solve
@@ -58,6 +59,17 @@ def test_the_published_equations_and_numbers():
     found = solve(make_channel("linear", 1, noise=0.25), 0.5, list(PUBLISHED)).mmse
     np.testing.assert_allclose(found, list(PUBLISHED.values()), rtol=1e-4)
     assert published_equations(0.37033858, 0.5, 0.25) == pytest.approx(found[1], rel=1e-3)
+
+
+# Erba, Troiani, Biggio, Maillard, Zdeborova 2024, arXiv:2410.18858, Figure 2, at Delta = 0.1: beta, r over the shorter side, alpha.
+BILINEAR = {(100.0, 0.5, 0.26): 0.47099, (1000.0, 2.0, 0.62): 0.38403, (10.0, 0.1, 0.26): 0.06563}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("aspect", "ratio", "alpha"), BILINEAR)
+def test_published_numbers_of_bilinear_regression(aspect, ratio, alpha):
+    channel, prior = make_channel("linear", 1, untied=True, noise=0.1), RectangularProduct(ratio / aspect**0.5, aspect)
+    assert float(solve(channel, prior, [alpha]).mmse[0]) == pytest.approx(BILINEAR[aspect, ratio, alpha], abs=1e-5)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.4])

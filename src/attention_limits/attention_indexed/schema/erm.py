@@ -9,7 +9,7 @@ from attention_limits.attention_indexed.schema.keys import Damping, Dimension, F
 from attention_limits.pipeline.experiments.specification import Axis, Problem, Section, Specification, Whole, fields
 
 # Smallest decay and noise beside zero, and the most tokens of a softmax.
-SMALLEST_DECAY, SMALLEST_SCORE_NOISE, MOST_SOFTMAX_TOKENS = 1e-4, 1e-4, 4
+SMALLEST_DECAY, SMALLEST_SCORE_NOISE, MOST_SOFTMAX_TOKENS = 1e-4, 1e-4, 6
 
 
 def _zero_or_promised(smallest: float, largest: float):
@@ -26,7 +26,7 @@ ErmAlpha = Annotated[float, Field(ge=0.001, le=100, description="Samples per squ
 ErmRatio = Annotated[float, Field(ge=0.01, le=10, description=
     "Width of the attention of the teacher over the dimension, rho = r / d.")]
 ErmTokens = Annotated[Whole, Field(ge=1, le=64, description=
-    "Number of tokens T of a sequence; 2 to 4 for softmax. One token is a quadratic network.")]
+    "Number of tokens T of a sequence; 2 to 6 for softmax. One token is a quadratic network.")]
 ErmBeta = Annotated[float, Field(ge=0.1, le=10, description=
     "Inverse temperature of the softmax of teacher and student, per score.")]
 ScoreNoise = Annotated[float, _zero_or_promised(SMALLEST_SCORE_NOISE, 10), Field(ge=0, le=10, description=
