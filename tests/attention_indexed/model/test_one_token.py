@@ -1,5 +1,7 @@
 """One token, a quadratic network of extensive width: state evolution, channels of one score, AMP and weight decay."""
 
+import itertools
+
 import numpy as np
 import pytest
 from aim_tools import amp_settings, estimator, load
@@ -45,7 +47,7 @@ def published_equations(alpha, kappa, noise):
         places = np.linspace(-2.0 - 4.0 / np.sqrt(q_hat), 8.0 + 4.0 / np.sqrt(q_hat), 60)
         cubes = sum(
             quad(lambda x: density(x, q_hat) ** 3, *ends, epsabs=1e-7, limit=60)[0]
-            for ends in zip(places[:-1], places[1:], strict=True)
+            for ends in itertools.pairwise(places)
         )
         return 4.0 * np.pi**2 / (3.0 * q_hat) * cubes - 0.5 * noise * q_hat - (1.0 - 2.0 * alpha)
 
@@ -61,7 +63,7 @@ def test_the_published_equations_and_numbers():
     assert published_equations(0.37033858, 0.5, 0.25) == pytest.approx(found[1], rel=1e-3)
 
 
-# Erba, Troiani, Biggio, Maillard, Zdeborova 2024, arXiv:2410.18858, Figure 2, at Delta = 0.1: beta, r over the shorter side, alpha.
+# Erba, Troiani, Biggio, Maillard, Zdeborova 2024, arXiv:2410.18858, Figure 2, Delta = 0.1: beta, r over the short side, alpha.
 BILINEAR = {(100.0, 0.5, 0.26): 0.47099, (1000.0, 2.0, 0.62): 0.38403, (10.0, 0.1, 0.26): 0.06563}
 
 

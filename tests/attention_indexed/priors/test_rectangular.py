@@ -126,7 +126,9 @@ def test_exact_recovery_counts_the_parameters():
     assert exact_recovery(make_channel("linear", 2, untied=True), prior) == pytest.approx(0.46 / 4)
 
 
-@pytest.mark.parametrize(("ratio", "aspect"), [(0.0, 2.0), (0.5, 1.0), (0.5, 1.001), (0.5, 2e4), (0.5, -1.0), (np.nan, 2.0), (30.0, 2.0)])
+@pytest.mark.parametrize(
+    ("ratio", "aspect"), [(0.0, 2.0), (0.5, 1.0), (0.5, 1.001), (0.5, 2e4), (0.5, -1.0), (np.nan, 2.0), (30.0, 2.0)]
+)
 def test_bad_parameters_are_named(ratio, aspect):
     with pytest.raises(ValueError, match="aspect"):
         RectangularProduct(ratio, aspect)

@@ -15,18 +15,17 @@ from attention_limits.attention_indexed.priors.prior import Prior
 from attention_limits.attention_indexed.priors.product import Product, Unsymmetric
 from attention_limits.attention_indexed.priors.tabulated import Tabulated
 
-
-# Width ratios, and aspects or their inverses, of laws whose error is right to 1e-5 (tests). They contain those of the keys, and of the
-# whole numbers nearest to them. Nearer to a square, rounding finds ends of the support that are none: at an aspect of 1.005, a
-# ratio of 20 and D = 1000 the error is wrong by 7e-4.
+# Width ratios, and aspects or their inverses, of laws whose error is right to 1e-5 (tests). They hold those of the keys, and of
+# the whole numbers nearest to them. Nearer to a square, rounding finds ends of the support that are none: at an aspect of 1.005,
+# a ratio of 20 and D = 1000 the error is wrong by 7e-4.
 RATIOS, ASPECTS = (0.005, 20.0), (1.01, 10_000.0)
 
 
 class RectangularProduct(Tabulated, Unsymmetric):
     """S of rho = r/d = `ratio` and d_k / d_q = `aspect`: a `prior.Prior` without symmetry.
 
-    Raises ValueError if rho is outside of `RATIOS`, or the aspect and its inverse are outside of `ASPECTS`. Square S, of aspect one,
-    is `product.Product`.
+    Raises ValueError if rho is outside of `RATIOS`, or the aspect and its inverse are outside of `ASPECTS`. Square S, of aspect
+    one, is `product.Product`.
     """
 
     per_decade = 24

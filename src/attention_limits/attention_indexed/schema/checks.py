@@ -34,8 +34,8 @@ def channel_checks(estimator) -> list[Problem]:
     most = min(MOST_TOKENS.get(channel, max(tokens)), MOST_SAMPLED if sampled and channel != "linear" else max(tokens))
     if most < max(tokens):
         return [(("model", "channel"), f"{channel}: allowed with at most {most} tokens, not {max(tokens)}")]
-    if found := too_few_tokens(channel, tokens):
-        return found
+    if few := too_few_tokens(channel, tokens):
+        return few
     if channel in NAMES and estimator.model.get("parameters"):
         return [(("model", "parameters"), f"the channel {channel} takes none; only a channel of a file does")]
     points = [{**estimator.model, "tokens": T, "output_noise": value} for T in tokens for value in noise]

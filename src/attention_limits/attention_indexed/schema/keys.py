@@ -102,9 +102,8 @@ Untied = Annotated[bool, Field(description=
     "read separate sequences of T tokens (cross-attention), h_ab = x_a^T S z_b / sqrt(d); for linear, softmax and hardmax, with "
     "output noise only for linear.")]
 Aspect = Annotated[float, AfterValidator(_square_or_promised), Field(gt=0, le=ASPECTS[1], description=
-    "Dimension of the keys over that of the queries, d_k / d_q, of untied attention; 1, or from 1.05 to 1000, or the inverse of such "
-    "a number. "
-    "d = sqrt(d_q d_k). Other values than 1 need a ratio of 0.01 to 10.")]
+    "Dimension of the keys over that of the queries, d_k / d_q, of untied attention; 1, or from 1.05 to 1000, or the inverse of "
+    "such a number. d = sqrt(d_q d_k). Other values than 1 need a ratio of 0.01 to 10.")]
 Tied = Annotated[Literal[False], Field(description="Only state evolution and matrix AMP treat untied queries and keys.")]
 Parameters = Annotated[dict, Field(description="Keyword arguments of a channel of the user, by name.")]
 OneReplica = Annotated[Whole, Field(ge=1, le=1, description="The curve has no random numbers.")]

@@ -72,6 +72,8 @@ def _bilinear(axes, looks, cubes):
         axes.plot(line.alpha, line, color=color, label=rf"Bayes-optimal, $d_k = {aspect:g}\, d_q$")
         axes.plot(*BILINEAR_CURVES[aspect].T, "x", color="black", markersize=5)
         amp(axes, cube, color, marker=marker)
-        axes.plot([], [], marker, color=color, markersize=4, label=f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$")
+        axes.plot(
+            [], [], marker, color=color, markersize=4, label=f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
+        )
     axes.plot([], [], "x", color="black", markersize=5, label="published theory")
     axes.set(xlim=(0, 1.0), title=rf"bilinear regression, $r = d_q/2$, $\Delta = {model(cube, 'output_noise'):g}$")

@@ -121,7 +121,7 @@ SOFTMAX_AMP = {
     ),
 }  # fmt: skip
 
-# line_no_noise_0.5.csv and line_noise_0.5_0.25.csv of the code of Maillard et al.: alpha, error at kappa = 0.5, by the output noise.
+# line_no_noise_0.5.csv and line_noise_0.5_0.25.csv of Maillard et al., kappa = 0.5: alpha, error, by the output noise.
 QUADRATIC_CURVES = {
     0.0: np.array(
         [
