@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from attention_indexed_promises import FAMILY, computed
+from attention_indexed_promises import FAMILY, computed, with_output
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
@@ -51,7 +51,7 @@ def assert_curve(channel, tokens, ratio, alpha, error):
 MODELS = section(
     FAMILY, "state_evolution", "model", "tokens", "ratio", "beta",
     channel=st.sampled_from(["linear", "softmax"]), untied=True,
-)  # fmt: skip
+).map(with_output)  # fmt: skip
 SIGNS = section(FAMILY, "state_evolution", "model", "ratio", tokens=2, channel="hardmax", untied=True)
 
 
@@ -85,7 +85,7 @@ SIDES = st.floats(np.log(1.05), np.log(1000.0)).map(lambda x: float(f"{np.exp(x)
     model=section(
         FAMILY, "state_evolution", "model", "tokens", channel=st.sampled_from(["linear", "softmax"]), untied=True,
         ratio=st.floats(-2.0, 1.0).map(lambda x: 10.0**x), aspect=st.one_of(SIDES, SIDES.map(lambda x: 1.0 / x)),
-    ),
+    ).map(with_output),
     share=st.floats(-3.0, 0.02).map(lambda x: 10.0**x),
 )  # fmt: skip
 @example(model={"channel": "linear", "tokens": 2, "ratio": 0.3, "aspect": 1.1, "untied": True}, share=0.2)

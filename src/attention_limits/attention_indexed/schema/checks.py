@@ -61,8 +61,8 @@ def untied_checks(estimator) -> list[Problem]:
     found: list[Problem] = [(("model", "aspect"), problem)] if problem else []
     if not model.get("untied"):
         return found
-    problem = untied_problem(model["channel"], max(_values(estimator, "output_noise"), default=0.0))
-    if problem:
+    channel, noise = model.get("channel"), max(_values(estimator, "output_noise"), default=0.0)
+    if channel is not None and (problem := untied_problem(channel, noise)):
         found.append((("model", "channel"), problem))
     if model.get("spectrum"):
         found.append((("model", "spectrum"), "eigenvalues of a symmetric S; allowed: untied: false"))

@@ -106,6 +106,9 @@ Aspect = Annotated[float, AfterValidator(_square_or_promised), Field(gt=0, le=AS
     "such a number. d = sqrt(d_q d_k). Other values than 1 need a ratio of 0.01 to 10.")]
 Tied = Annotated[Literal[False], Field(description="Only state evolution and matrix AMP treat untied queries and keys.")]
 Parameters = Annotated[dict, Field(description="Keyword arguments of a channel of the user, by name.")]
+DenoisingNoise = Annotated[float, Field(ge=1e-5, le=1000, description=
+    "Variance D of the noise: the matrix is observed as S + sqrt(D) Z, Z_ij of variance 1 / d (tied: symmetric, 2 / d on the "
+    "diagonal).")]
 OneReplica = Annotated[Whole, Field(ge=1, le=1, description="The curve has no random numbers.")]
 Dimension = Annotated[Whole, Field(ge=2, le=10_000, description="Dimension d of a token.")]
 MaxIterations = Annotated[Whole, Field(ge=1, le=10_000, description=

@@ -19,6 +19,7 @@ from attention_limits.attention_indexed.schema.keys import (
     Alpha,
     Aspect,
     Beta,
+    DenoisingNoise,
     DescentBeta,
     Dimension,
     FreshAmpSolver,
@@ -197,6 +198,27 @@ class SmallWidthLimit(Curve):
         rescaled_alpha: Axis[RescaledAlpha]
         ratio: Axis[RatioOrLimit] | None = None
         tokens: Axis[OutputTokens] | None = None
+
+    model: Model
+    grid: Grid
+
+
+class Denoising(Curve):
+    """The Bayes-optimal error of S observed with Gaussian noise: the denoising that state evolution and AMP contain."""
+
+    class Model(Section):
+        """The law of S."""
+
+        ratio: Ratio
+        untied: Untied = False
+        aspect: Aspect = 1.0
+        spectrum: Spectrum | None = None
+
+    class Grid(Section):
+        """Scanned parameters."""
+
+        denoising_noise: Axis[DenoisingNoise]
+        ratio: Axis[Ratio] | None = None
 
     model: Model
     grid: Grid
