@@ -12,7 +12,14 @@ from job_imports import code_of
 from toy import REPOSITORY, repository
 
 FAMILIES = sorted(path.parent.name for path in (REPOSITORY / "config").glob("*/experiments"))
-OF_CHUNKS = {"base/streams.py", "base/files.py", "base/errors.py", "cubes/points.py", "base/user_files.py"}
+OF_CHUNKS = {
+    "base/streams.py",
+    "base/files.py",
+    "base/errors.py",
+    "cubes/points.py",
+    "base/user_files.py",
+    "base/texts.py",
+}
 OF_CUBES = {"cubes/cube_bytes.py", "cubes/combine.py", "base/files.py", "base/registry.py", "base/errors.py"}
 
 

@@ -72,7 +72,7 @@ def test_there_is_no_merge_key(tmp_path):
         ("a: \x07\n", "not YAML: unacceptable character"),
         ("a: " + "9" * 5000, "not YAML: "),
         ("- 1\n", "must be a mapping of keys to values, not list"),
-        (b"a: \xff\n", "not UTF-8 text: "),
+        (b"a: \xff\n", "line 1: not UTF-8 text: "),
     ],
 )
 def test_a_mistake_is_refused_with_the_file(tmp_path, text, message):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_limits.potts_mlm.proteins.alignment import ALPHABETS, Alphabet, held_out, read_alignment
-from attention_limits.potts_mlm.proteins.formats import read_rows
+from attention_limits.potts_mlm.proteins.formats import read_letters
 from attention_limits.potts_mlm.schema.proteins import Alignment
 
 DNA, RULES = Alphabet("dna"), Alignment.Solver()
@@ -103,7 +103,11 @@ def test_filters_drop_columns_first(tmp_path):
         ("a.fasta", "ACG\n", "line 1: a header"),
         ("a.fasta", ">a\nACG\n>b\nAC\n", "line 3: the sequence 'b' has 2 letters, the first one 3"),
         ("a.fasta", ">a\nACG\n>b\n>c\nACG\n", "line 3: the sequence 'b' has no letters"),
-        ("a.fasta", ">a\nACG\n>b\nACG\n>a\nACT\n", "line 5: the name 'a' is that of line 1 too"),
+        ("a.fasta", ">a\nACG\n>b\nAé-\n", "line 4, column 2: 'é' is no letter"),
+        ("a.fasta", ">a\nACg\n>b\nACt\n", "1 columns, the first one 3, have lower-case letters alone"),
+        ("a.a3m", ">a\nACG\n>b\nACG\n\0>a\nAC\n>b\nAG\n", "line 5: a NUL byte, after which another alignment begins"),
+        ("a.aln", "CLUSTAL W\n\na ACG\nb ACG\n", "line 1: Clustal text; allowed: FASTA"),
+        ("a.sto", "# STOCKHOLM 1.0\na AC\nb AC\n//\n# STOCKHOLM 1.0\n", "line 5: more than one alignment"),
         ("a.fasta", ">a\nAC1\n>b\nACG\n", "line 2, column 3: '1' is no letter"),
         ("a.fasta", ">a\nA\n>b\nC\n", "1 match columns"),
         ("a.a3m", ">a\nacgACG\n>b\nACaG\n>c\nAC\n", "line 5: the sequence 'c' has 2 letters"),
@@ -139,11 +143,55 @@ def test_filters_that_leave_nothing_are_named(tmp_path, rules, message):
         read_alignment(path, DNA, rules)
 
 
+def rows_of(path, *settings):
+    return ["".join(map(chr, row)) for row in read_letters(path, *settings).codes]
+
+
 def test_a_format_that_is_said_is_used(tmp_path):
     path = tmp_path / "a.fasta"
     path.write_text(">a\nAc-\n>b\nA-g\n")
-    assert [row.letters for row in read_rows(path, "fasta")] == [["A", "C", "-"], ["A", "-", "G"]]
-    assert [row.letters for row in read_rows(path, "a3m")] == [["A", "-"], ["A", "-"]]
+    assert rows_of(path, "fasta") == ["AC-", "A-G"]
+    assert rows_of(path, "a3m") == ["A-", "A-"]
+
+
+def test_masked_letters_and_insertions(tmp_path):
+    path = tmp_path / "a.fasta"
+    path.write_text(">a\nACgT\n>b\naCtT\n")
+    assert rows_of(path, "auto", "letter") == ["ACGT", "ACTT"]
+    assert rows_of(path, "fasta", "insertion") == ["ACT", "ACT"]
+
+
+def test_names_may_repeat_unless_the_user_refuses(tmp_path):
+    path = tmp_path / "a.fasta"
+    path.write_text(">a\nACG\n>b\nACG\n>a\nACT\n")
+    assert rows_of(path) == ["ACG", "ACG", "ACT"]
+    with pytest.raises(
+        ValueError, match=r"line 5: the name 'a' is that of line 1 too \(solver.repeated_names: refuse\)"
+    ):
+        read_letters(path, "auto", "auto", "refuse")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "other names of annotation.a3m",
+            ">ss_pred description\nHHE\n>ss_conf\n987\n>a\nACG\n>b\nAiC-\n>sa_dssp\nABC\n",
+        ),
+        ("comments.a3m", "#3\t1\n>a\nACG\n; a remark\n>b\nAC-\n"),
+        ("stops in all.fasta", ">a\nACG*\n>b\nAC-*\n"),
+        ("a stop beside a gap.fasta", ">a\nACG*\n>b\nAC--\n"),
+        ("a stop in one.fasta", ">a\nACG*\n>b\nAC-\n"),
+        ("old line ends.fasta", ">a\rACG\r>b\rAC-\r"),
+        ("line ends of str.splitlines in a header.fasta", ">a\x0b\x1c\u2028|\x85\nACG\n>b\nAC-\n"),
+        ("blank lines first.sto", "\n \n# STOCKHOLM 1.0\na ACG\nb AC-\n//\n\n"),
+        ("a last NUL.a3m", ">a\nACG\n>b\nAC-\n\0"),
+    ],
+)
+def test_usual_files_are_read(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_bytes(text.encode())
+    assert rows_of(path) == ["ACG", "AC-"]
 
 
 @pytest.mark.parametrize(("fraction", "expected"), [(1e-9, 1), (0.25, 2), (0.999, 7)])

@@ -7,7 +7,7 @@ In reading order:
 - provenance: the modules that an estimator executes, and their digest
 - streams: random streams by name
 - registry: variables and coordinates of the cubes
-- user_files: Python files of the user
+- texts, user_files: text files and Python files of the user
 - progress, threads: the progress of a job, and the threads of the numerical libraries
 - arguments: types of the arguments of commands
 

@@ -11,6 +11,7 @@ from ruamel.yaml.nodes import Node
 from ruamel.yaml.resolver import BaseResolver, implicit_resolvers
 
 from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.texts import read_text
 
 # Deeper files are mistakes, and libyaml calls itself for each level.
 _DEEPEST = 100
@@ -85,11 +86,13 @@ def read_yaml(path: Path) -> dict:
     Raises SpecError, with the file and the line, when the file cannot be read, is not YAML, or repeats a key.
     """
     try:
-        data = load(Path(path).read_text(encoding="utf-8"))
+        text = read_text(path)
     except OSError as error:
         raise SpecError([f"{path}: cannot be read: {error.strerror}"]) from None
-    except UnicodeDecodeError as error:
-        raise SpecError([f"{path}: not UTF-8 text: {error.reason} at byte {error.start}"]) from None
+    except ValueError as error:
+        raise SpecError([str(error)]) from None
+    try:
+        data = load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = ", ".join(part for part in (error.context, error.problem) if part)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from attention_limits.pipeline.base.texts import lines_of, read_text
+
 # Largest number of sites of a Potts model.
 MAX_SITES = 1000
 
@@ -88,14 +90,10 @@ def read_distances(path: Path, columns: int) -> np.ndarray:
     unknown.
 
     Empty lines and lines that begin with # do not count. Raises ValueError, with file and line, for any other line, for a pair
-    that stands twice, and for an empty file.
+    that stands twice, and for an empty file; and as `texts.read_text`.
     """
     distances = np.full((columns, columns), np.nan)
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(lines_of(read_text(path)), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue

@@ -1,17 +1,20 @@
 """Multiple-sequence alignments as colours of sites: alphabets, gaps, filters, and the split into training and test sequences."""
 
+import string
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
-from attention_limits.potts_mlm.proteins.formats import read_rows
+from attention_limits.potts_mlm.proteins.formats import read_letters
 
 ALPHABETS = {"protein": "-ACDEFGHIKLMNPQRSTVWY", "rna": "-ACGU", "dna": "-ACGT"}
 # Letters that an alphabet reads as another one.
 SAME = {"rna": {"T": "U"}, "dna": {"U": "T"}}
 GAP = "-"
+# Letters that may stand outside of an alphabet, and the stop.
+_LETTERS = string.ascii_uppercase + "*"
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,9 @@ class Rules(Protocol):
     Attributes
     ----------
     format : str
-        As in `formats.read_rows`.
+        As in `formats.read_letters`.
+    lower_case, repeated_names : str
+        As in `formats.read_letters`.
     other_letters : str
         "gap" or "drop": a letter outside of the alphabet counts as a gap, or its sequence is dropped.
     max_column_gaps, max_sequence_gaps : float
@@ -51,6 +56,8 @@ class Rules(Protocol):
     """
 
     format: str
+    lower_case: str
+    repeated_names: str
     other_letters: str
     max_column_gaps: float
     max_sequence_gaps: float
@@ -92,15 +99,24 @@ def read_alignment(path: Path, alphabet: Alphabet, rules: Rules) -> Alignment:
     RNA reads T as U, DNA reads U as T. `rules.other_letters` decides on every other letter outside of the alphabet (X, B,
     Z, J, O, U, * in proteins).
 
-    Raises ValueError as `formats.read_rows`; for a character that is not a letter, `*`, `-` or `.`, with line and column;
-    and when fewer than two columns or two sequences pass the filters.
+    Raises ValueError as `formats.read_letters`; for a character that is not a letter A to Z, `*`, `-` or `.`, with line and
+    column; and when fewer than two columns or two sequences pass the filters.
     """
-    rows, letters, gap = read_rows(path, rules.format), alphabet.letters, alphabet.gap
-    # Beyond the colours: a letter outside of the alphabet.
-    unknown = len(letters)
-    code = {letter: index for index, letter in enumerate(letters)}
+    found = read_letters(path, rules.format, rules.lower_case, rules.repeated_names)
+    letters, gap = alphabet.letters, alphabet.gap
+    # Beyond the colours: a letter outside of the alphabet, and a character that is no letter.
+    unknown, wrong = len(letters), -1
+    code = dict.fromkeys(_LETTERS, unknown) | {letter: index for index, letter in enumerate(letters)}
     code |= {letter: code[same] for letter, same in SAME.get(alphabet.name, {}).items()}
-    states = np.array([_coded(path, row, code, unknown) for row in rows], dtype=np.int8)
+    table = np.full(max(int(found.codes.max()), *map(ord, code)) + 1, wrong, dtype=np.int8)
+    table[[ord(letter) for letter in code]] = list(code.values())
+    states = table[found.codes]
+    if np.any(states == wrong):
+        row, column = np.argwhere(states == wrong)[0]
+        raise ValueError(
+            f"{path}: {found.place(row, column)}: {chr(found.codes[row, column])!r} is no letter; allowed: the letters A to Z, "
+            "'*', '-', '.'"
+        )
     is_other = states == unknown
     dropped = is_other.any(axis=1) & (rules.other_letters == "drop")
     gaps = (is_other | (states == gap))[~dropped]
@@ -114,33 +130,23 @@ def read_alignment(path: Path, alphabet: Alphabet, rules: Rules) -> Alignment:
     kept = np.flatnonzero(~dropped)[~sparse]
     if len(kept) < 2:
         raise ValueError(
-            f"{path}: {len(kept)} of {len(rows)} sequences are left; {int(dropped.sum())} have other letters, "
+            f"{path}: {len(kept)} of {len(found.names)} sequences are left; {int(dropped.sum())} have other letters, "
             f"{int(sparse.sum())} more than {rules.max_sequence_gaps:g} gaps (solver.max_sequence_gaps); at least 2 are needed"
         )
     states[is_other] = gap
     return Alignment(
-        names=tuple(rows[k].name for k in kept),
+        names=tuple(found.names[k] for k in kept),
         states=np.ascontiguousarray(states[np.ix_(kept, column)]),
         columns=column + 1,
         columns_read=gaps.shape[1],
-        sequences_read=len(rows),
+        sequences_read=len(found.names),
         sequences_dropped_letters=int(dropped.sum()),
         sequences_dropped_gaps=int(sparse.sum()),
         other_letters=int(is_other.sum()),
-        insertions=sum(row.insertions for row in rows),
+        insertions=found.insertions,
     )
 
 
 def held_out(count: int, fraction: float) -> int:
     """Number of test sequences among `count` >= 2: the `fraction` of them, but at least one on either side."""
     return min(max(1, round(fraction * count)), count - 1)
-
-
-def _coded(path, row, code, unknown):
-    states = [code.get(letter, unknown) for letter in row.letters]
-    for k, (state, letter) in enumerate(zip(states, row.letters, strict=True)):
-        if state == unknown and not (letter.isalpha() or letter == "*"):
-            raise ValueError(
-                f"{path}: line {row.lines[k]}, column {row.columns[k]}: {letter!r} is no letter; allowed: letters, '*', '-', '.'"
-            )
-    return states

@@ -31,6 +31,14 @@ class Alignment(Sequences):
         format: Literal["auto", "fasta", "a3m", "stockholm"] = Field(
             "auto", description="Format of the file; fasta includes A2M with dots."
         )
+        lower_case: Literal["auto", "insertion", "letter"] = Field(
+            "auto",
+            description="Lower-case letters are insertions (A2M, A3M), or masked letters that count as capitals; auto refuses a "
+            "file that does not show which.",
+        )
+        repeated_names: Literal["keep", "refuse"] = Field(
+            "keep", description="Two sequences of one name, as search results have them."
+        )
         other_letters: Literal["gap", "drop"] = Field(
             "gap", description="Letters outside of the alphabet count as gaps, or their sequences are dropped."
         )

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.texts import lines_of, read_text
 
 CLASSES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 PAGE = "https://cogcomp.seas.upenn.edu/Data/QA/QC/"
@@ -43,13 +44,14 @@ def read_corpus(path):
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="latin-1")
+        text = read_text(path, otherwise="latin-1")
     except FileNotFoundError:
         raise SpecError([f"{path}: no such file; {how_to_get(path)}"]) from None
     except OSError as error:
         raise SpecError([f"{path}: cannot be read: {error.strerror}"]) from None
-    # Not splitlines(): latin-1 bytes such as 0x85 would end a line.
-    return parse_questions(text.split("\n"), str(path))
+    except ValueError as error:
+        raise SpecError([str(error)]) from None
+    return parse_questions(lines_of(text), str(path))
 
 
 def how_to_get(path):

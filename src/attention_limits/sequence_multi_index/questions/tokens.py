@@ -7,6 +7,7 @@ import numpy as np
 from tokenizers import BertWordPieceTokenizer
 
 from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.texts import lines_of, read_text
 
 PADDING, UNKNOWN = 0, 1
 
@@ -35,8 +36,8 @@ def word_pieces(vocabulary, special_tokens=False):
     """
     path = Path(vocabulary)
     try:
-        pieces = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
+        pieces = lines_of(read_text(path))
+    except (OSError, ValueError) as error:
         raise SpecError([f"{path}: this vocabulary cannot be read: {error}"]) from None
     missing = [piece for piece in ("[UNK]", "[CLS]", "[SEP]") if piece not in pieces]
     if missing:
