@@ -83,7 +83,8 @@ def test_a_function_as_a_target():
     ("model", "keys", "message"),
     [
         ({"tokens": 2}, {}, r"model: needs one of the keys link \(sequence_multi_index\) or channel"),
-        ({"channel": "softmax", "tokens": 1}, {}, "model.tokens: 1: allowed: a whole number ≥ 2"),
+        ({"channel": "linear", "tokens": 0}, {}, "model.tokens: 0: allowed: a whole number ≥ 1"),
+        ({"channel": "softmax", "tokens": 1}, {}, "model: softmax has at least 2 tokens, got 1"),
         ({"channel": "hardmax", "tokens": 9}, {}, "model: hardmax has up to 8 tokens, got 9"),
         ({"channel": "softmax", "tokens": 2}, {"replicas": 2}, "replicas: 2: allowed"),
         ({"link": "product", "skip": -1.0, "x": 1}, {"solver": {"nodes": 3}}, "model.skip: -1.0: allowed"),

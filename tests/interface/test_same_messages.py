@@ -41,7 +41,7 @@ def in_the_shell(model, grid, solver, replicas, capsys):
     ("model", "grid", "key"),
     [
         ({**MODEL, "channel": "linaer"}, GRID, "model.channel"),
-        ({**MODEL, "tokens": 1}, GRID, "model.tokens"),
+        ({**MODEL, "tokens": 0}, GRID, "model.tokens"),
         ({**MODEL, "tokens": 2.5}, GRID, "model.tokens"),
         ({**MODEL, "ratio": "half"}, GRID, "model.ratio"),
         ({**MODEL, "ratio": True}, GRID, "model.ratio"),
@@ -51,7 +51,7 @@ def in_the_shell(model, grid, solver, replicas, capsys):
         (MODEL, {"alpha": [0.2, 0.1]}, "grid.alpha"),
         (MODEL, {"alpha": [0.1, 0.1]}, "grid.alpha"),
         (MODEL, {}, "grid.alpha"),
-        ({**MODEL, "tokens": 1, "ratio": -1, "width": 1}, {"alpha": [1001]}, "model.width"),
+        ({**MODEL, "tokens": 0, "ratio": -1, "width": 1}, {"alpha": [1001]}, "model.width"),
     ],
 )
 def test_the_same_message(model, grid, key, tmp_path, capsys):

@@ -7,6 +7,11 @@ FAMILY = "attention_indexed"
 EQUATIONS = {"linear": lambda T: T * (T + 1), "softmax": lambda T: T * T + T - 2}
 
 
+def with_output(model):
+    """The model with at least two tokens where one score has a constant output."""
+    return model if model["channel"] == "linear" else {**model, "tokens": max(2, model["tokens"])}
+
+
 def computed(estimator, model, grid, **part):
     """The dataset of the one estimator of a document, or None where it is refused."""
     found = compute(FAMILY, document(estimator, model, grid, **part))

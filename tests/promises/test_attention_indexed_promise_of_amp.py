@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from attention_indexed_promises import EQUATIONS, FAMILY, computed
+from attention_indexed_promises import EQUATIONS, FAMILY, computed, with_output
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from slow_attention_indexed_simulations import plain_amp
@@ -57,7 +57,7 @@ SIZES = {"ratio": st.floats(-1.3, 2.0).map(lambda x: 10.0**x)}
     model=st.one_of(
         section(
             FAMILY, "matrix_amp", "model", "tokens", "beta", channel=st.sampled_from(["linear", "softmax"]), **SIZES
-        ),
+        ).map(with_output),
         section(FAMILY, "matrix_amp", "model", channel="hardmax", tokens=st.integers(2, 3), **SIZES),
     ),
     share=st.floats(-2.0, 0.5).map(lambda x: 10.0**x),

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from attention_indexed_promises import EQUATIONS, FAMILY, computed, information, slow_mmse
+from attention_indexed_promises import EQUATIONS, FAMILY, computed, information, slow_mmse, with_output
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from slow_attention_indexed import sampled_information
+from slow_attention_indexed_untied import quartic_mmse
 from specifications import section
 
 from attention_limits.attention_indexed.channels import sampled
@@ -32,7 +33,7 @@ def assert_curve(channel, tokens, ratio, alpha, error):
 
 MODELS = section(
     FAMILY, "state_evolution", "model", "tokens", "ratio", "beta", channel=st.sampled_from(["linear", "softmax"])
-)
+).map(with_output)
 SIGNS = section(
     FAMILY, "state_evolution", "model", "ratio", tokens=2, channel=st.sampled_from(["hardmax", "hardmax_published"])
 )
@@ -44,6 +45,7 @@ SIGNS = section(
     grid=section(FAMILY, "state_evolution", "grid", "alpha"),
     share=st.floats(-3.0, 0.02).map(lambda x: 10.0**x),
 )
+@example(model={"channel": "linear", "tokens": 1, "ratio": 0.5}, grid={"alpha": 0.3}, share=0.5)
 @example(model={"channel": "softmax", "tokens": 2, "ratio": 1e-8}, grid={"alpha": 4e-9}, share=0.5)
 @example(model={"channel": "hardmax", "tokens": 2, "ratio": 1e-9}, grid={"alpha": 1000.0}, share=1.0)
 @example(model={"channel": "hardmax", "tokens": 2, "ratio": 100.0}, grid={"alpha": 1000.0}, share=1.0)
@@ -196,3 +198,21 @@ def test_curves_that_turn_stay_with_four_times_the_outputs(shift, spread, ratio,
         if np.isfinite(error):
             end = trajectory(channel, model["ratio"], alpha, 4000)[-1]
             assert abs(end - error) <= 2.0 * bound + 1e-6
+
+
+@settings(max_examples=4)
+@given(
+    model=section(FAMILY, "denoising", "model", "ratio", "untied"),
+    noise=st.floats(-5.0, 3.0).map(lambda x: float(f"{10.0**x:.12g}")),
+)
+@example(model={"ratio": 1e-9, "untied": False}, noise=1000.0)
+@example(model={"ratio": 100.0, "untied": True}, noise=1e-5)
+def test_denoising_is_the_error_of_its_law(model, noise):
+    """Against decimal arithmetic, or the roots of the quartic of untied weights, over the whole range."""
+    found = float(computed("denoising", model, {"denoising_noise": noise}).mmse.item())
+    if model["untied"]:
+        first, expected = (quartic_mmse(model["ratio"], noise, step) for step in (0.12, 0.09))
+        accuracy = abs(expected - first)
+    else:
+        expected, accuracy = slow_mmse(model["ratio"], noise)
+    assert found == pytest.approx(expected, rel=1e-5, abs=3.0 * accuracy)

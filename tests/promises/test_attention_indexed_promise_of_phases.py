@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from attention_indexed_promises import FAMILY, computed
+from attention_indexed_promises import FAMILY, computed, with_output
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from slow_attention_indexed_phases import Phases
@@ -65,7 +65,9 @@ def test_phase_comparison_of_outputs_that_turn(shape, shift, noise, ratio):
 
 MODELS = st.one_of(
     section(FAMILY, "phase_comparison", "model", "tokens", "ratio", "output_noise", channel=st.just("linear")),
-    section(FAMILY, "phase_comparison", "model", "tokens", "ratio", "beta", channel=st.just("softmax")),
+    section(FAMILY, "phase_comparison", "model", "tokens", "ratio", "beta", channel=st.just("softmax")).map(
+        with_output
+    ),
     section(FAMILY, "phase_comparison", "model", "ratio", "untied", tokens=st.just(2), channel=st.just("hardmax")),
 )
 

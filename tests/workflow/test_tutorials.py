@@ -167,7 +167,7 @@ def test_questions_in_one_line(tmp_path, monkeypatch, capsys):
     assert cube.mmse.sel(alpha=(cube.alpha > 0) & (cube.alpha < 0.18)).min() > 0
     assert all(Path(name).stat().st_size > 10_000 for name in ("mmse.png", "layers.png"))
     assert table["overlap[layer=1, layer_star=1]_replicas"].tolist() == [4, 4, 4]
-    assert "model.tokens: 1: allowed: a whole number ≥ 2 and ≤ 64" in capsys.readouterr().out
+    assert "model.tokens: 0: allowed: a whole number ≥ 1 and ≤ 64" in capsys.readouterr().out
     follow("ask.md")
 
 

@@ -13,7 +13,7 @@ def add(commands) -> None:
     channel.add_argument(
         "channel", metavar="FILE.py:NAME", help="a channel in a Python file, or the name of a provided one"
     )
-    channel.add_argument("--tokens", type=whole(2), default=2, help="number of tokens (default: 2)")
+    channel.add_argument("--tokens", type=whole(1), default=2, help="number of tokens (default: 2)")
     channel.add_argument(
         "--output_noise", type=not_negative, default=0.0, help="variance of the output noise (default: 0)"
     )

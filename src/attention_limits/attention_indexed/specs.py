@@ -13,6 +13,7 @@ ESTIMATORS: dict[str, type[Specification]] = {
     "state_evolution": one_layer.StateEvolution,
     "phase_comparison": one_layer.PhaseComparison,
     "small_width_limit": one_layer.SmallWidthLimit,
+    "denoising": one_layer.Denoising,
     "matrix_amp": one_layer.MatrixAmp,
     "matrix_amp_sizes": one_layer.MatrixAmpSizes,
     "posterior_sampling": one_layer.PosteriorSampling,

@@ -24,6 +24,7 @@ COORDINATES += (
         "rescaled_alpha", "samples per dimension and width", "ᾱ", "n / (d r) = alpha / rho; the limit at rho = 0"
     ),
 )
+COORDINATES += (Coordinate("denoising_noise", "noise of the matrix", "D", "S + sqrt(D) Z, Z_ij of variance 1 / d"),)
 VARIABLES = (
     Variable(
         "mmse",
@@ -478,6 +479,13 @@ COORDINATES += erm.COORDINATES
 VARIABLES += erm.VARIABLES
 SOURCES = erm.SOURCES
 OWN = erm.OWN | {
+    "denoising": (
+        Variable(
+            "mmse", (), "error of the posterior mean of S", "mmse", _ERROR,
+            "(1/d) E ||S - E[S | Y]||_F^2, Y = S + sqrt(D) Z: the mean of the posterior variances of the eigenvalues or "
+            "singular values",
+        ),
+    ),
     "two_layers_state_evolution": (
         Variable(
             "unique", (), "whether both starts end at one fixed point", "",

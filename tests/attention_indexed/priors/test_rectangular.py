@@ -19,17 +19,19 @@ from attention_limits.attention_indexed.state_evolution.generalization import ba
 
 pytestmark = pytest.mark.slow
 
-# rho, d_k / d_q, D: one bulk, two bulks, more columns than rows.
-LAWS = [(0.5, 4.0, 0.3), (0.2, 4.0, 0.05), (0.3, 0.5, 1.0), (1.5, 2.0, 0.4)]
+# rho, d_k / d_q, D: one bulk, two bulks, more columns than rows, long sequences.
+LAWS = [(0.5, 4.0, 0.3), (0.2, 4.0, 0.05), (0.3, 0.5, 1.0), (1.5, 2.0, 0.4), (0.05, 100.0, 0.2)]
 # Two bulks that have just merged, nearly square, and a width near the shorter side.
 MERGED = [(0.3, 1.1, 0.31622776601683794), (0.1, 1.5, 3.1622776601683795), (0.5, 3.8, 1e-3)]
+# Ends of the ranges of keys and laws.
+ENDS = [(0.01, 1000.0, 1e-2), (10.0, 1000.0, 1e3), (10.0, 1.05, 1e3), (0.0316, 1000.0, 1e-3), (0.005, 1e4, 10.0)]
 
 
 def law_of(ratio, aspect, noise):
     return RectangularLaw(ratio, np.sqrt(aspect) + 1.0 / np.sqrt(aspect), noise)
 
 
-@pytest.mark.parametrize(("ratio", "aspect", "noise"), LAWS + MERGED)
+@pytest.mark.parametrize(("ratio", "aspect", "noise"), LAWS + MERGED + ENDS)
 def test_moments_and_both_formulas_of_the_error(ratio, aspect, noise):
     """The number of singular values, tr Y Y^T / d = 1 + D, and D - int nu (lambda - xi)^2 = 1 - int nu xi^2."""
     law = law_of(ratio, aspect, noise)
@@ -124,7 +126,9 @@ def test_exact_recovery_counts_the_parameters():
     assert exact_recovery(make_channel("linear", 2, untied=True), prior) == pytest.approx(0.46 / 4)
 
 
-@pytest.mark.parametrize(("ratio", "aspect"), [(0.0, 2.0), (0.5, 1.0), (0.5, -1.0), (np.nan, 2.0)])
+@pytest.mark.parametrize(
+    ("ratio", "aspect"), [(0.0, 2.0), (0.5, 1.0), (0.5, 1.001), (0.5, 2e4), (0.5, -1.0), (np.nan, 2.0), (30.0, 2.0)]
+)
 def test_bad_parameters_are_named(ratio, aspect):
     with pytest.raises(ValueError, match="aspect"):
         RectangularProduct(ratio, aspect)

@@ -28,7 +28,7 @@ def fit(name="erm_minimisation", dimension=12, **grid):
         (theory(LINEAR, weight_decay=[1e-6]), "grid.weight_decay: 1e-06: allowed: 0, or 0.0001 to 1000"),
         (theory({**LINEAR, "weight_decay": -1.0}), "model.weight_decay: -1.0: allowed: a number ≥ 0"),
         (theory(SOFTMAX, weight_decay=[0.0, 0.1]), "0: a softmax with score noise has no known limit; allowed: at least 0.0001"),
-        (theory({**SOFTMAX, "tokens": 5}, weight_decay=[0.1]), "softmax: allowed with at most 4 tokens, not 5"),
+        (theory({**SOFTMAX, "tokens": 7}, weight_decay=[0.1]), "softmax: allowed with at most 6 tokens, not 7"),
         (theory({**LINEAR, "channel": "hardmax"}, weight_decay=[0.1]), 'model.channel: "hardmax": allowed: one of "linear"'),
         (theory({**LINEAR, "score_noise": 1e-7}, weight_decay=[0.1]), "model.score_noise: 1e-07: allowed: 0, or 0.0001 to 10"),
         (fit(weight_decay=[0.0, 0.1]), "grid.weight_decay: 0.0: allowed: a number ≥ 0.0001"),

@@ -11,7 +11,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.channels.names import NAMES, place_of, untied_problem
 from attention_limits.attention_indexed.channels.protocol import Channel
-from attention_limits.attention_indexed.model.sizes import MOST_TOKENS
+from attention_limits.attention_indexed.model.sizes import LEAST_TOKENS, MOST_TOKENS
 
 
 def load_channel(model: Mapping, project: Path) -> Channel:
@@ -55,7 +55,7 @@ def make_channel(name: str, tokens: int, beta: float = 1.0, untied: bool = False
     Parameters
     ----------
     tokens : int
-        T >= 2.
+        T >= 1; at least 2 for softmax and hardmax.
     beta : float
         Inverse temperature of the softmax, > 0.
     untied : bool
@@ -66,17 +66,19 @@ def make_channel(name: str, tokens: int, beta: float = 1.0, untied: bool = False
     Raises
     ------
     ValueError
-        If there is no channel of this name, tied or untied, with this noise; if T < 2, beta <= 0, or T exceeds the `MOST_TOKENS`
-        of the channel.
+        If there is no channel of this name, tied or untied, with this noise; if beta <= 0, or T is not from the `LEAST_TOKENS`
+        to the `MOST_TOKENS` of the channel.
     """
-    if tokens < 2 or not 0 < beta < np.inf:
-        raise ValueError(f"need T >= 2 and 0 < beta < infinity, got {tokens} and {beta}")
+    if tokens < 1 or not 0 < beta < np.inf:
+        raise ValueError(f"need T >= 1 and 0 < beta < infinity, got {tokens} and {beta}")
     if untied and (problem := untied_problem(name, noise)):
         raise ValueError(problem)
     if name not in NAMES:
         raise ValueError(f"channel {name!r}: allowed: {', '.join(NAMES)}")
     if noise and name != "linear":
         raise ValueError(f"noise: {noise:g}: the channel {name} takes no noise here; allowed: 0")
+    if tokens < LEAST_TOKENS.get(name, 1):
+        raise ValueError(f"{name} has at least {LEAST_TOKENS[name]} tokens, got {tokens}")
     if tokens > MOST_TOKENS.get(name, tokens):
         raise ValueError(f"{name} has up to {MOST_TOKENS[name]} tokens, got {tokens}")
     place = place_of(name, tokens, untied, noise)

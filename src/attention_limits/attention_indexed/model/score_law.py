@@ -47,9 +47,11 @@ def row_nodes(tokens: int, generators, law: ScoreLaw = SYMMETRIC) -> np.ndarray:
     """Nodes (2, T - 1, scramblings, nodes) of s and t, T = `tokens`, one scrambling for each numpy Generator of `generators`.
 
     A softmax depends on the T - 1 differences of a row to its entry of the diagonal, of covariance delta + v; v = 2 or 1 by the
-    `law` of the scores.
+    `law` of the scores. One token has no such difference.
     """
     others = tokens - 1
+    if others == 0:
+        return np.empty((2, 0, len(generators), NODES))
     z = [gaussian_nodes(2 * others, NODES, generator, widening=1.0).points for generator in generators]
     z = np.moveaxis(np.reshape(z, (len(z), NODES, 2, others)), (2, 3), (0, 1))
     return z + (np.sqrt(1.0 + law.diagonal * others) - 1.0) / others * z.sum(axis=1, keepdims=True)

@@ -57,10 +57,10 @@ def draw_sequences(count: int, tokens: int, dimension: int, generator, precision
     Raises
     ------
     ValueError
-        If n < 1, T < 2 or d < 1.
+        If n < 1, T < 1 or d < 1.
     """
-    if count < 1 or tokens < 2 or dimension < 1:
-        raise ValueError(f"need n >= 1, T >= 2 and d >= 1, got {count}, {tokens} and {dimension}")
+    if min(count, tokens, dimension) < 1:
+        raise ValueError(f"need n >= 1, T >= 1 and d >= 1, got {count}, {tokens} and {dimension}")
     sequences = np.empty((count, tokens, dimension), dtype=precision)
     # One after the other: the numbers in double precision take no memory.
     for sequence in sequences:

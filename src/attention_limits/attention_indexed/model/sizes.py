@@ -14,6 +14,8 @@ variance one. The error is 1 for S_hat = 0.
 import math
 from dataclasses import dataclass
 
+# Least numbers of tokens: the softmax of one score, and its place, are constant. Other outputs may read one score.
+LEAST_TOKENS = {"softmax": 2, "hardmax": 2, "hardmax_published": 2}
 # Largest numbers of tokens. The published curve has two. A hardmax is a sum over the kinds of its outputs: 636 kinds at eight
 # tokens (20 s). Each further token makes 2.6 times as many, and twice the work for each.
 MOST_TOKENS = {"hardmax": 8, "hardmax_published": 2}
@@ -21,7 +23,7 @@ MOST_TOKENS = {"hardmax": 8, "hardmax_published": 2}
 MOST_SAMPLED = 6
 # d_k / d_q, or its inverse, of untied attention with d_k != d_q, and its width ratios: the quadrature of its law is right to 1e-5
 # in these ranges (tests/promises).
-ASPECTS, RATIOS_WITH_ASPECT = (1.05, 16.0), (0.01, 10.0)
+ASPECTS, RATIOS_WITH_ASPECT = (1.05, 1000.0), (0.01, 10.0)
 # Memory of a process beside its data: the interpreter with its libraries.
 BASE_MEGABYTES = 300
 # Numbers that algorithms hold at once: multiples of n T d (X and products with it), n T^2 (scores and gradients), and d^2.

@@ -4,7 +4,14 @@ import math
 
 from attention_limits.attention_indexed.channels.files import channel_problems
 from attention_limits.attention_indexed.channels.names import NAMES, untied_problem
-from attention_limits.attention_indexed.model.sizes import MOST_SAMPLED, MOST_TOKENS, aspect_problem, megabytes, sizes
+from attention_limits.attention_indexed.model.sizes import (
+    LEAST_TOKENS,
+    MOST_SAMPLED,
+    MOST_TOKENS,
+    aspect_problem,
+    megabytes,
+    sizes,
+)
 from attention_limits.attention_indexed.priors.spectra import law_of_file
 from attention_limits.pipeline.experiments.specification import Problem
 
@@ -27,11 +34,22 @@ def channel_checks(estimator) -> list[Problem]:
     most = min(MOST_TOKENS.get(channel, max(tokens)), MOST_SAMPLED if sampled and channel != "linear" else max(tokens))
     if most < max(tokens):
         return [(("model", "channel"), f"{channel}: allowed with at most {most} tokens, not {max(tokens)}")]
+    if few := too_few_tokens(channel, tokens):
+        return few
     if channel in NAMES and estimator.model.get("parameters"):
         return [(("model", "parameters"), f"the channel {channel} takes none; only a channel of a file does")]
     points = [{**estimator.model, "tokens": T, "output_noise": value} for T in tokens for value in noise]
     found = [text for point in points for text in channel_problems(point, estimator.project)]
     return [(("model", "channel"), text) for text in dict.fromkeys(found)]
+
+
+def too_few_tokens(channel: str, tokens: list[int]) -> list[Problem]:
+    """A `channel` whose output of the smallest number of `tokens` is constant."""
+    least = LEAST_TOKENS.get(channel, 1)
+    if min(tokens) >= least:
+        return []
+    text = f"{channel}: allowed with at least {least} tokens, not {min(tokens)}: the output of one score is constant"
+    return [(("model", "channel"), text)]
 
 
 def untied_checks(estimator) -> list[Problem]:
@@ -43,8 +61,8 @@ def untied_checks(estimator) -> list[Problem]:
     found: list[Problem] = [(("model", "aspect"), problem)] if problem else []
     if not model.get("untied"):
         return found
-    problem = untied_problem(model["channel"], max(_values(estimator, "output_noise"), default=0.0))
-    if problem:
+    channel, noise = model.get("channel"), max(_values(estimator, "output_noise"), default=0.0)
+    if channel is not None and (problem := untied_problem(channel, noise)):
         found.append((("model", "channel"), problem))
     if model.get("spectrum"):
         found.append((("model", "spectrum"), "eigenvalues of a symmetric S; allowed: untied: false"))
@@ -85,7 +103,7 @@ def _dimensions(estimator) -> list[int]:
 
 
 def size_checks(estimator) -> list[Problem]:
-    """A number of sequences or a width that rounds to zero."""
+    """A number of sequences or a width that rounds to zero, and an aspect whose shorter side rounds to one."""
     dimension = min(_dimensions(estimator))
     found: list[Problem] = []
     alpha, ratio = min(_values(estimator, "alpha")), min(_values(estimator, "ratio"))
@@ -96,6 +114,11 @@ def size_checks(estimator) -> list[Problem]:
         place = "grid" if "ratio" in estimator.grid else "model"
         allowed = f"allowed: at least {0.5 / dimension:g} at dimension {dimension}"
         found.append(((place, "ratio"), f"{ratio:g}: {allowed}, or the width rho d rounds to zero"))
+    aspect = estimator.model.get("aspect", 1.0)
+    elongation = max(aspect, 1.0 / aspect)
+    if elongation > (largest := (dimension / 1.5) ** 2):
+        text = f"{aspect:g}: allowed at dimension {dimension}: {1.0 / largest:g} to {largest:g}, or the shorter side is one"
+        found.append((("model", "aspect"), text))
     return found
 
 

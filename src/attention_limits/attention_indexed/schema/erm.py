@@ -4,12 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from attention_limits.attention_indexed.schema.checks import memory_checks, size_checks
+from attention_limits.attention_indexed.schema.checks import memory_checks, size_checks, too_few_tokens
 from attention_limits.attention_indexed.schema.keys import Damping, Dimension, FreshSequences, Tied
 from attention_limits.pipeline.experiments.specification import Axis, Problem, Section, Specification, Whole, fields
 
 # Smallest decay and noise beside zero, and the most tokens of a softmax.
-SMALLEST_DECAY, SMALLEST_SCORE_NOISE, MOST_SOFTMAX_TOKENS = 1e-4, 1e-4, 4
+SMALLEST_DECAY, SMALLEST_SCORE_NOISE, MOST_SOFTMAX_TOKENS = 1e-4, 1e-4, 6
 
 
 def _zero_or_promised(smallest: float, largest: float):
@@ -25,7 +25,8 @@ def _zero_or_promised(smallest: float, largest: float):
 ErmAlpha = Annotated[float, Field(ge=0.001, le=100, description="Samples per squared dimension, n / d^2.")]
 ErmRatio = Annotated[float, Field(ge=0.01, le=10, description=
     "Width of the attention of the teacher over the dimension, rho = r / d.")]
-ErmTokens = Annotated[Whole, Field(ge=2, le=64, description="Number of tokens T of a sequence; at most 4 for softmax.")]
+ErmTokens = Annotated[Whole, Field(ge=1, le=64, description=
+    "Number of tokens T of a sequence; 2 to 6 for softmax. One token is a quadratic network.")]
 ErmBeta = Annotated[float, Field(ge=0.1, le=10, description=
     "Inverse temperature of the softmax of teacher and student, per score.")]
 ScoreNoise = Annotated[float, _zero_or_promised(SMALLEST_SCORE_NOISE, 10), Field(ge=0, le=10, description=
@@ -148,10 +149,9 @@ class OfDecay(Specification):
 
     @classmethod
     def cross_checks(cls, estimator) -> list[Problem]:
-        """A decay that is missing, or zero with a noisy softmax, and a softmax of too many tokens."""
-        found: list[Problem] = []
-        softmax = estimator.model["channel"] == "softmax"
-        most = max(_values(estimator, "tokens"))
+        """A decay that is missing, or zero with a noisy softmax, and a softmax of too few or too many tokens."""
+        softmax, tokens = estimator.model["channel"] == "softmax", _values(estimator, "tokens")
+        found, most = too_few_tokens(estimator.model["channel"], tokens), max(tokens)
         if softmax and most > MOST_SOFTMAX_TOKENS:
             text = f"softmax: allowed with at most {MOST_SOFTMAX_TOKENS} tokens, not {most}"
             found.append((("model", "channel"), text))

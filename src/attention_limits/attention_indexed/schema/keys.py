@@ -65,8 +65,10 @@ Ratio = Annotated[float, Field(ge=SMALLEST_RATIO, le=100, description=
     "Width of the attention over the dimension, rho = r / d. Below 1e-9 use small_width_limit at 0, whose error is below 1e-5.")]
 RatioOrLimit = Annotated[float, AfterValidator(_zero_or_promised), Field(ge=0, le=100, description=
     "Width of the attention over the dimension, rho = r / d. 0: the limit of small width.")]
-Tokens = Annotated[Whole, Field(ge=2, le=64, description=
-    "Number of tokens T of a sequence; at most 8 for hardmax, 2 for hardmax_published.")]
+Tokens = Annotated[Whole, Field(ge=2, le=64, description="Number of tokens T of a sequence.")]
+OutputTokens = Annotated[Whole, Field(ge=1, le=64, description=
+    "Number of tokens T of a sequence; at least 2 for softmax and hardmax, at most 8 for hardmax, 2 for hardmax_published. "
+    "One token has the score h = (x^T S x - tr S) / sqrt(d): a quadratic network.")]
 Skip = Annotated[float, Field(ge=0, le=1000, description=
     "Strength c of the residual connection between the layers; at least 1 for softmax of more than two tokens.")]
 LayerTokens = Annotated[Whole, Field(ge=2, le=MOST_TOKENS_OF_LAYERS, description=
@@ -100,10 +102,13 @@ Untied = Annotated[bool, Field(description=
     "read separate sequences of T tokens (cross-attention), h_ab = x_a^T S z_b / sqrt(d); for linear, softmax and hardmax, with "
     "output noise only for linear.")]
 Aspect = Annotated[float, AfterValidator(_square_or_promised), Field(gt=0, le=ASPECTS[1], description=
-    "Dimension of the keys over that of the queries, d_k / d_q, of untied attention; 1, or at least 1.05 or its inverse. "
-    "d = sqrt(d_q d_k). Other values than 1 need a ratio of 0.01 to 10.")]
+    "Dimension of the keys over that of the queries, d_k / d_q, of untied attention; 1, or from 1.05 to 1000, or the inverse of "
+    "such a number. d = sqrt(d_q d_k). Other values than 1 need a ratio of 0.01 to 10.")]
 Tied = Annotated[Literal[False], Field(description="Only state evolution and matrix AMP treat untied queries and keys.")]
 Parameters = Annotated[dict, Field(description="Keyword arguments of a channel of the user, by name.")]
+DenoisingNoise = Annotated[float, Field(ge=1e-5, le=1000, description=
+    "Variance D of the noise: the matrix is observed as S + sqrt(D) Z, Z_ij of variance 1 / d (tied: symmetric, 2 / d on the "
+    "diagonal).")]
 OneReplica = Annotated[Whole, Field(ge=1, le=1, description="The curve has no random numbers.")]
 Dimension = Annotated[Whole, Field(ge=2, le=10_000, description="Dimension d of a token.")]
 MaxIterations = Annotated[Whole, Field(ge=1, le=10_000, description=

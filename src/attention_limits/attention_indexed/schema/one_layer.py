@@ -19,6 +19,7 @@ from attention_limits.attention_indexed.schema.keys import (
     Alpha,
     Aspect,
     Beta,
+    DenoisingNoise,
     DescentBeta,
     Dimension,
     FreshAmpSolver,
@@ -29,6 +30,7 @@ from attention_limits.attention_indexed.schema.keys import (
     OneReplica,
     Output,
     OutputOrPublished,
+    OutputTokens,
     Parameters,
     Ratio,
     RatioOrLimit,
@@ -63,6 +65,7 @@ class OneLayer(Layer):
 class LayerWithOutput(Layer):
     """One layer of attention and its output."""
 
+    tokens: OutputTokens
     untied: Untied = False
     channel: Output
     output_noise: Noise = 0.0
@@ -87,6 +90,7 @@ class OneLayerGrid(Section):
 class OutputGrid(OneLayerGrid):
     """Scanned parameters of one layer and of its output."""
 
+    tokens: Axis[OutputTokens] | None = None
     output_noise: Axis[Noise] | None = None
 
 
@@ -105,6 +109,7 @@ class OutputSamples(OutputGrid):
 class SizesGrid(OneLayerSamples):
     """Scanned parameters of simulated data of several dimensions."""
 
+    tokens: Axis[OutputTokens] | None = None
     dimension: Axis[Dimension]
 
 
@@ -192,7 +197,28 @@ class SmallWidthLimit(Curve):
 
         rescaled_alpha: Axis[RescaledAlpha]
         ratio: Axis[RatioOrLimit] | None = None
-        tokens: Axis[Tokens] | None = None
+        tokens: Axis[OutputTokens] | None = None
+
+    model: Model
+    grid: Grid
+
+
+class Denoising(Curve):
+    """The Bayes-optimal error of S observed with Gaussian noise: the denoising that state evolution and AMP contain."""
+
+    class Model(Section):
+        """The law of S."""
+
+        ratio: Ratio
+        untied: Untied = False
+        aspect: Aspect = 1.0
+        spectrum: Spectrum | None = None
+
+    class Grid(Section):
+        """Scanned parameters."""
+
+        denoising_noise: Axis[DenoisingNoise]
+        ratio: Axis[Ratio] | None = None
 
     model: Model
     grid: Grid

@@ -1,5 +1,6 @@
 """Published values of the attention-indexed models that the figures compare with: numbers of the public code of Boncoraglio,
-Troiani, Erba, Zdeborova 2025 (arXiv:2506.01582), at some of their points."""
+Troiani, Erba, Zdeborova 2025 (arXiv:2506.01582), and of Maillard, Troiani, Martin, Krzakala, Zdeborova 2024 (arXiv:2408.03733)
+and Erba, Troiani, Biggio, Maillard, Zdeborova 2024 (arXiv:2410.18858) for one token, at some of their points."""
 
 import numpy as np
 
@@ -116,6 +117,55 @@ SOFTMAX_AMP = {
         [
             [0.0200, 0.7638, 0.0385], [0.0300, 0.5721, 0.0209], [0.0400, 0.4014, 0.0131], [0.0500, 0.2566, 0.0081],
             [0.0600, 0.1356, 0.0056], [0.0700, 0.0470, 0.0039], [0.0800, 0.0052, 0.0016], [0.0900, 0.0006, 0.0000],
+        ]
+    ),
+}  # fmt: skip
+
+# line_no_noise_0.5.csv and line_noise_0.5_0.25.csv of Maillard et al., kappa = 0.5: alpha, error, by the output noise.
+QUADRATIC_CURVES = {
+    0.0: np.array(
+        [
+            [0.0216, 0.9529], [0.0599, 0.8506], [0.0982, 0.7297], [0.1365, 0.6008], [0.1747, 0.4728], [0.2130, 0.3523],
+            [0.2513, 0.2438], [0.2896, 0.1505], [0.3279, 0.0748], [0.3662, 0.0159],
+        ]
+    ),
+    0.25: np.array(
+        [
+            [0.0285, 0.9444], [0.0796, 0.8229], [0.1307, 0.6883], [0.1817, 0.5599], [0.2328, 0.4489], [0.2839, 0.3595],
+            [0.3350, 0.2906], [0.3861, 0.2385], [0.4371, 0.1994], [0.4882, 0.1697],
+        ]
+    ),
+}  # fmt: skip
+
+# AMP_200_0.5_*.csv: alpha, mean error of AMP at d = 200 and its standard deviation, by the output noise.
+QUADRATIC_AMP = {
+    0.0: np.array(
+        [
+            [0.075, 0.8221, 0.0134], [0.125, 0.6671, 0.0114], [0.175, 0.4862, 0.0088], [0.225, 0.3272, 0.0061],
+            [0.275, 0.1905, 0.0040], [0.325, 0.0840, 0.0045], [0.375, 0.0157, 0.0010],
+        ]
+    ),
+    0.25: np.array(
+        [
+            [0.075, 0.8713, 0.0219], [0.125, 0.7299, 0.0185], [0.175, 0.6005, 0.0125], [0.225, 0.4782, 0.0075],
+            [0.275, 0.3857, 0.0092], [0.325, 0.3147, 0.0038], [0.375, 0.2556, 0.0061], [0.425, 0.2170, 0.0024],
+            [0.475, 0.1851, 0.0035],
+        ]
+    ),
+}  # fmt: skip
+
+# Figure 2 of Erba et al. at rho = r / d_q = 0.5 and Delta = 0.1: alpha, error, by d_k / d_q.
+BILINEAR_CURVES = {
+    2.0: np.array(
+        [
+            [0.06, 0.9445], [0.18, 0.8140], [0.30, 0.6578], [0.42, 0.5022], [0.54, 0.3696], [0.66, 0.2700], [0.78, 0.2011],
+            [0.90, 0.1550],
+        ]
+    ),
+    100.0: np.array(
+        [
+            [0.06, 0.9004], [0.18, 0.6166], [0.30, 0.4112], [0.42, 0.2766], [0.54, 0.1937], [0.66, 0.1431], [0.78, 0.1111],
+            [0.90, 0.0899],
         ]
     ),
 }  # fmt: skip
