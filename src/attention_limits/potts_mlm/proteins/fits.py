@@ -1,4 +1,7 @@
-"""Fits at one point of an experiment on an alignment, shared by the estimators that need one."""
+"""Fits at one point of an experiment on an alignment, shared by the estimators that need one.
+
+The ridges called plmdca are those of Ekeberg, Hartonen, Aurell 2014, J. Comput. Phys. 276, 341.
+"""
 
 from dataclasses import dataclass
 
@@ -12,7 +15,7 @@ from attention_limits.potts_mlm.proteins.statistics import sequence_weights
 
 # The tolerance of a full model in units of that of heads: the gradient of a head sums over many couplings.
 FULL = 0.1
-# lambda_h and lambda_J of plmDCA (Ekeberg, Hartonen, Aurell 2014, J. Comput. Phys. 276, 341).
+# lambda_h and lambda_J of plmDCA.
 PLMDCA = 0.01
 
 
@@ -54,8 +57,8 @@ def ridge_of(sites: int, solver) -> Ridge:
     """The ridges of a `solver` for L `sites`; the word `plmdca` stands for 0.02 / L on the fields and 0.01 / L on the couplings.
 
     The asymmetric plmDCA minimises the weighted mean of -log p(s_i | s_-i) + lambda_h |h_i|^2 + (lambda_J / 2) sum_j |J_ij|^2 at
-    each site, with lambda_h = lambda_J = 0.01; lambda_J is halved because J_ij is fitted twice (Ekeberg, Hartonen, Aurell 2014,
-    J. Comput. Phys. 276, 341). Our objective is the mean over L sites with half of each ridge: 2 lambda_h / L and lambda_J / L.
+    each site, with lambda_h = lambda_J = 0.01; lambda_J is halved because J_ij is fitted twice. Our objective is
+    the mean over L sites with half of each ridge: 2 lambda_h / L and lambda_J / L.
     """
     fields, couplings = solver.field_ridge, solver.coupling_ridge
     return Ridge(
