@@ -88,7 +88,8 @@ def test_scores_of_the_kunitz_domain():
     read = read_alignment(path, Alphabet("protein"), Alignment.Solver(max_sequence_gaps=0.9))
     sequences = np.unique(read.states, axis=0)
     weights = sequence_weights(sequences, 0.8)
-    assert sequences.shape == (3617, 53) and weights.sum() == pytest.approx(2053.7564750, rel=1e-9)
+    assert sequences.shape == (3617, 53)
+    assert weights.sum() == pytest.approx(2053.7564750, rel=1e-9)
     settings = PLMDCA.model_copy(update={"tolerance": 1e-7})
     found = fit(
         sequences, weights, Shape(53, 21, 0, full=True), ridge_of(53, settings), np.random.default_rng(0), settings
