@@ -80,9 +80,10 @@ def test_ridges_of_plmdca_give_its_fields_couplings_and_scores():
 def test_scores_of_the_kunitz_domain():
     """Scores from the 3617 distinct sequences of PF00014 with at most 90 % of gaps; their effective number is 2053.76 at 80 %.
 
-    The literal scores come from a program that shares no code with the package: its own reader, weights, gauge and correction, and
-    L-BFGS-B of scipy on the objective that `plmdca` states, to a gradient of 1e-7. All 1378 scores of both differ by at most 7e-5
-    (correlation 1 - 3e-9) at the tolerance of this test. Fields and couplings with ridges of 1e-5 and 4e-4 give 1.703, 1.174 and 0.319 for the first three pairs, r = 0.963.
+    The literal scores come from a program that shares no code with the package: its own reader, weights, gauge and correction,
+    and L-BFGS-B of scipy on the objective that `plmdca` states, to a gradient of 1e-7. All 1378 scores of both differ by at most
+    7e-5 (correlation 1 - 3e-9) at the tolerance of this test. Ridges of 1e-5 on the fields and 4e-4 on the couplings give 1.703,
+    1.174 and 0.319 for the first three pairs; the correlation is then 0.963.
     """
     path = Path(__file__).parents[3] / "config/potts_mlm/data/PF00014.a3m"
     read = read_alignment(path, Alphabet("protein"), Alignment.Solver(max_sequence_gaps=0.9))
