@@ -1,4 +1,7 @@
-"""Fits at one point of an experiment on an alignment, shared by the estimators that need one."""
+"""Fits at one point of an experiment on an alignment, shared by the estimators that need one.
+
+The ridges called plmdca are those of Ekeberg, Hartonen, Aurell 2014, J. Comput. Phys. 276, 341.
+"""
 
 from dataclasses import dataclass
 
@@ -12,6 +15,8 @@ from attention_limits.potts_mlm.proteins.statistics import sequence_weights
 
 # The tolerance of a full model in units of that of heads: the gradient of a head sums over many couplings.
 FULL = 0.1
+# lambda_h and lambda_J of plmDCA.
+PLMDCA = 0.01
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,21 @@ def shape_of(sites: int, colors: int, heads: int, solver) -> Shape:
     return Shape(sites, colors, heads, rank, attention, full)
 
 
+def ridge_of(sites: int, solver) -> Ridge:
+    """The ridges of a `solver` for L `sites`; the word `plmdca` stands for 0.02 / L on the fields and 0.01 / L on the couplings.
+
+    The asymmetric plmDCA minimises the weighted mean of -log p(s_i | s_-i) + lambda_h |h_i|^2 + (lambda_J / 2) sum_j |J_ij|^2 at
+    each site, with lambda_h = lambda_J = 0.01; lambda_J is halved because J_ij is fitted twice. Our objective is
+    the mean over L sites with half of each ridge: 2 lambda_h / L and lambda_J / L.
+    """
+    fields, couplings = solver.field_ridge, solver.coupling_ridge
+    return Ridge(
+        2.0 * PLMDCA / sites if fields == "plmdca" else fields,
+        PLMDCA / sites if couplings == "plmdca" else couplings,
+        solver.weight_ridge,
+    )
+
+
 def fit_point(spec, streams, data, at, replica, full_fits: dict) -> Fits:
     """All fits of a point `at` of an experiment, to the training sequences of a `replica` of `data` with their weights.
 
@@ -58,7 +78,7 @@ def fit_point(spec, streams, data, at, replica, full_fits: dict) -> Fits:
     sequences = training_set(streams, data, replica, at, int(at["samples"]))
     weights = sequence_weights(sequences, solver.identity)
     shape = shape_of(sequences.shape[1], data.sizes["color"], int(at["heads"]), solver)
-    ridge = Ridge(solver.field_ridge, solver.coupling_ridge, solver.weight_ridge)
+    ridge = ridge_of(shape.sites, solver)
     rngs = streams.generator("start", replica).spawn(1 if shape.convex else solver.starts)
 
     def full_fit():

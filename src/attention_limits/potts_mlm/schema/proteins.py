@@ -115,6 +115,9 @@ Heads = Annotated[
 ]
 
 
+_Ridge = Annotated[float, Field(ge=0, le=1000)]
+
+
 class Fitting(Section):
     """L-BFGS fits fields and couplings; objective: weighted loss per site + half of each ridge times its squared norm."""
 
@@ -122,9 +125,9 @@ class Fitting(Section):
     rank: (
         Annotated[Whole, Field(ge=1, le=1000, description="Rank of each attention matrix; without it free.")] | None
     ) = None
-    field_ridge: float = Field(1e-5, ge=0, le=1000, description="Ridge of the fields h.")
-    coupling_ridge: float = Field(
-        4e-4, ge=0, le=1000, description="Ridge of the couplings J, for any number of heads; 0.02 / L as in plmDCA."
+    field_ridge: _Ridge | Literal["plmdca"] = Field(1e-5, description="Ridge of the fields h; plmdca: 0.02 / L.")
+    coupling_ridge: _Ridge | Literal["plmdca"] = Field(
+        4e-4, description="Ridge of the couplings J, for any number of heads; plmdca: 0.01 / L."
     )
     weight_ridge: float = Field(
         0.0, ge=0, le=1000, description="Ridge of the attention and value matrices of the heads."
