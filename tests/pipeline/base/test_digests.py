@@ -141,7 +141,8 @@ EDITS = {
     "priors.invariant": SPECTRUM,
     "priors.spectra": SPECTRUM,
     "priors.tabulated": lambda job: RECTANGULAR(job) or SPECTRUM(job),
-    "state_evolution.bounded_solutions": loaded(),
+    # The curve of the denoiser is collected as the others.
+    "state_evolution.bounded_solutions": lambda job: loaded()(job) or job.name == "denoising",
     "amp.schedule": named("matrix_amp", "matrix_amp_sizes", "two_layers_amp", "erm_gamp"),
     "amp.matrix_amp": named("matrix_amp", "matrix_amp_sizes", "two_layers_amp"),
     "training.gradient_descent": named("gradient_descent"),
