@@ -147,7 +147,7 @@ def test_softmax_determines_the_scores_up_to_a_constant(tokens, beta):
     ("arguments", "message"),
     [
         (("relu", 2), "channel 'relu': allowed: linear"),
-        (("softmax", 1), "T >= 2"),
+        (("softmax", 1), "softmax has at least 2 tokens, got 1"),
         (("softmax", 2, 0.0), "beta > 0|0 < beta"),
         (("hardmax_published", 3), "hardmax_published has up to 2 tokens, got 3"),
         (("hardmax", 9), "hardmax has up to 8 tokens, got 9"),

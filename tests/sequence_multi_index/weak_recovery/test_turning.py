@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 from smi_tools import channel_of, node_sets, search_settings
 
-from attention_limits.numerics.probability.statistics import mean_and_error
+from attention_limits.numerics.probability.statistics import mean_and_error, student
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.priors.mixture import binary
 from attention_limits.sequence_multi_index.readings import jump_and_error
@@ -59,4 +59,4 @@ def test_a_jump_that_some_replicas_do_not_have_is_missing():
     jumps = xr.DataArray([[0.34, 0.35], [0.34, np.nan]], dims=("skip", "replica"))
     mean, error = jump_and_error(xr.Dataset({"jump": jumps}))
     np.testing.assert_allclose(mean, [0.345, np.nan])
-    np.testing.assert_allclose(error, [0.005, np.nan])
+    np.testing.assert_allclose(error, [0.005 * student(2), np.nan])
