@@ -117,7 +117,8 @@ VARIABLES = (
         "whether the iteration ended: the residual reached the tolerance, or recovery became exact",
         "",
         "true or false; says nothing about the error of few nodes",
-        "stopping rule of the iteration; state evolution: also, small changes of the end point do not grow",
+        "stopping rule of the iteration; state evolution: also, small changes of the end point do not grow; GAMP: also, the last "
+        "iteration had at least half of the outputs",
     ),
     Variable(
         "resolved",

@@ -8,6 +8,7 @@ from attention_limits.sequence_multi_index.gamp import gamp
 from attention_limits.sequence_multi_index.gamp.messages import informed
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.one_token import phase_retrieval
+from attention_limits.sequence_multi_index.links.wrappers import OutputNoise
 from attention_limits.sequence_multi_index.priors.gaussian import standard_normal
 from attention_limits.sequence_multi_index.priors.mixture import binary
 from attention_limits.sequence_multi_index.schema.bayes import GampSolver
@@ -142,3 +143,13 @@ def test_parameters_out_of_range_are_refused(options):
     (key,) = options
     with pytest.raises(ValueError, match=key):
         GampSolver(**options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [1e-12, 1e-9])
+def test_an_end_without_most_of_the_outputs_is_no_convergence(noise):
+    """Far above the threshold: a noise that the sampled channel does not resolve gives a large overlap, or no convergence."""
+    link = OutputNoise(DeepAttention(depth=1), noise)
+    data = gamp.gaussian_dataset(link, 60, 180, np.random.default_rng(0))
+    found = gamp.run(channel_of(link), data, np.random.default_rng(1), gamp_settings(max_iterations=40))
+    assert not found.converged or abs(found.overlap[-1].item()) > 0.5

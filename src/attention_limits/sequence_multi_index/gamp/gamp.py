@@ -44,6 +44,8 @@ from attention_limits.sequence_multi_index.priors.prior import Prior
 RECOVERED, SETTLED = 1e-3, 0.1
 # A layer whose estimate is smaller than this, in root mean square, is zero.
 NEGLIGIBLE = 1e-5
+# Smallest share of the outputs in an iteration whose end counts as convergence.
+LEAST_KEPT = 0.5
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,8 @@ class GampRun:
     residual : float
         Largest change of a layer of W_hat in the last iteration, relative to its size (root mean squares).
     converged : bool
-        Whether the residual reached the tolerance, or the recovery became exact.
+        Whether the residual reached the tolerance, or the recovery became exact, with at least half of the outputs in the last
+        iteration: an estimate from a few outputs is no fixed point of GAMP.
     resolved : float
         Smallest fraction, over iterations, of samples whose channel met its check.
     """
@@ -222,8 +225,9 @@ def run(
         spectrum = np.linalg.eigvalsh(state.variance[np.ix_(free, free)])
         at_the_end = spectrum.min(initial=1.0) <= SMALLEST_VARIANCE
         exact = at_the_end and spectrum[-1] <= RECOVERED and residual <= SETTLED
-        converged = bool(residual <= settings.tolerance or exact)
-        if converged or at_the_end or not np.isfinite(residual):
+        ended = residual <= settings.tolerance or exact
+        converged = bool(ended and share >= LEAST_KEPT)
+        if ended or at_the_end or not np.isfinite(residual):
             break
     overlap, norm, variance = (np.array(matrices) for matrices in zip(*path, strict=True))
     lengths = np.einsum("tpp->tp", norm) * np.mean(data.teacher**2, axis=1)
