@@ -10,7 +10,6 @@ this program and the tests print them.
 """
 
 import json
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -21,8 +20,10 @@ import bounds
 import scales
 from attention_limits.pipeline.audit import full_table, load_published, number_text
 from attention_limits.pipeline.base.attributes import digest_of_picture
+from attention_limits.pipeline.base.provenance import SOURCE
 from attention_limits.pipeline.experiments.estimate import cpu_seconds, needed_chunks
 from attention_limits.pipeline.experiments.experiment import load_family
+from attention_limits.pipeline.experiments.figures import read_caption
 from attention_limits.pipeline.experiments.project import load_project
 from attention_limits.sequence_multi_index.reports.threshold_table import page as page_of_thresholds
 
@@ -145,10 +146,9 @@ def best_rows(project, data):
     return in_order(project, data["laptop"]["audit"], data["paper"]["audit"])
 
 
-def first_sentence(caption):
-    """The first sentence of a caption, on one line."""
-    text = " ".join(caption.split("\n\n")[0].split()).replace("``", "`")
-    return re.split(r"(?<![ .]al\.)(?<=\.) (?=[A-Z])", text)[0]
+def in_markdown(caption):
+    """A caption of reStructuredText as one line of Markdown."""
+    return " ".join(caption.split()).replace("``", "`").replace("\\|", "|").replace("*", "\\*")
 
 
 def time_text(value):
@@ -157,12 +157,13 @@ def time_text(value):
 
 
 def gallery(project, data):
-    """Every published figure with one sentence, its command, its minutes and its cubes."""
+    """Every published figure with its finding, its caption, its command, its minutes and its cubes."""
     parts = [
         "# Gallery",
         "",
-        "Every figure with its subject, its command, its cubes, and minutes on two cores at scale `laptop`. Where minutes at",
-        "`paper` follow, the picture shows this scale.",
+        "Every figure with its finding, its command, its cubes, and minutes on two cores at scale `laptop`. Where minutes at",
+        "`paper` follow, the picture shows this scale. The notes of a figure give its methods, its choices and what differs",
+        "from the publication.",
         "",
     ]
     figures = published(project, data)
@@ -177,9 +178,9 @@ def gallery(project, data):
             parts += [
                 f"### {figure.title}", "",
                 f"![{figure.title}](figures/{name}.png)", "",
-                first_sentence(figure.caption.read_text(encoding="utf-8")), "",
+                in_markdown(read_caption(figure.caption)[0]), "",
                 f"`.venv/bin/snakemake --cores 2 {name}`, {spent}; {cubes}; "
-                f"[whole caption](../src/attention_limits/{family}/figures/{figure.caption.name})", "",
+                f"[notes](../{figure.caption.relative_to(SOURCE.parents[1]).as_posix()})", "",
             ]  # fmt: skip
     return "\n".join(parts).rstrip() + "\n"
 

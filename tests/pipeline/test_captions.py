@@ -8,6 +8,7 @@ import docutils.nodes
 import jinja2
 import pytest
 
+from attention_limits.pipeline.experiments.figures import read_caption
 from toy import REPOSITORY, repository
 
 REPORT = REPOSITORY / "workflow" / "report"
@@ -36,9 +37,12 @@ def test_the_captions(family):
     own = {name: figure for name, figure in repository().figures.items() if figure.family == family}
     assert own
     for name, figure in own.items():
-        found, paragraphs = problems(figure_page(figure.caption.read_text(encoding="utf-8")))
+        found, _ = problems(figure_page(figure.caption.read_text(encoding="utf-8")))
         assert (name, found) == (name, "")
-        assert paragraphs >= 3, name
+        caption, notes = read_caption(figure.caption)
+        assert 60 <= len(caption.split()) <= 120, name
+        assert notes, name
+        assert len(figure.title) <= 95, name
 
 
 def test_every_caption_belongs_to_a_figure():

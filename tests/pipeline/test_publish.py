@@ -194,16 +194,11 @@ def test_an_audit_of_one_family_keeps_those_of_the_others(project, data):
     assert publish.best_rows(project, both) == publish.in_order(project, old, new)
 
 
-@pytest.mark.parametrize(
-    ("caption", "sentence"),
-    [
-        ("Figure 1 of Troiani et al. 2025. Top: overlap.\n\nMore.", "Figure 1 of Troiani et al. 2025."),
-        ("As ``smi``, on a\nlonger line", "As `smi`, on a longer line"),
-        ("At c = 0.5 nothing. Then", "At c = 0.5 nothing."),
-    ],
-)
-def test_first_sentence(caption, sentence):
-    assert publish.first_sentence(caption) == sentence
+def test_a_caption_in_markdown():
+    assert (
+        publish.in_markdown("As ``smi``, on a\nlonger line: h*, λ/2 |W|².")
+        == "As `smi`, on a longer line: h\\*, λ/2 |W|²."
+    )
 
 
 def test_the_speed_table_shows_one_row_of_each_kind():

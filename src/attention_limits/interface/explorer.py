@@ -22,7 +22,7 @@ from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.base.files import replacing
 from attention_limits.pipeline.cubes.cube_bytes import is_flag, linked
 from attention_limits.pipeline.cubes.readings import judges, least
-from attention_limits.pipeline.experiments.figures import caption_file, figure_module
+from attention_limits.pipeline.experiments.figures import caption_file, figure_module, read_caption
 from attention_limits.pipeline.experiments.messages import validated
 from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 
@@ -140,7 +140,7 @@ def _figures(project: Path, family: str, name: str) -> list[dict]:
     for figure, entry in read_yaml(file).items() if file.is_file() else ():
         caption = caption_file(figure_module(family, entry.get("module", figure)), figure)
         if name in entry["cubes"] and caption.is_file():
-            found.append({"title": entry["title"], "caption": caption.read_text(encoding="utf-8")})
+            found.append({"title": entry["title"], "caption": read_caption(caption)[0]})
     return found
 
 

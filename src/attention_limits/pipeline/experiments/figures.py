@@ -15,11 +15,14 @@ from attention_limits.pipeline.experiments.messages import located, validated
 from attention_limits.pipeline.experiments.specification import Name, Section
 from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 
+# The heading between the caption of a figure and its notes, in one file of reStructuredText.
+NOTES = ".. rubric:: Notes"
+
 
 class FigureEntry(Section):
     """One figure: its module and its cubes."""
 
-    title: str = Field(min_length=1, description="One line.")
+    title: str = Field(min_length=1, description="The finding, one line.")
     cubes: list[Name] = Field(min_length=1, description="Experiments of the family.")
     same_model: list[str] = Field(
         [], description="Keys of the model that must have the same value in all cubes of the figure."
@@ -60,6 +63,12 @@ def figure_module(family: str, name: str) -> str:
 def caption_file(module: str, name: str) -> Path:
     """The caption of the figure `name`: it stands beside the module that draws it."""
     return SOURCE.joinpath(*module.split(".")[1:-1], f"{name}.rst")
+
+
+def read_caption(file: Path) -> tuple[str, str]:
+    """The caption of a figure, 60 to 120 words, and its notes: methods, choices, differences from the publication."""
+    caption, _, notes = file.read_text(encoding="utf-8").partition(f"\n{NOTES}\n")
+    return caption.strip(), notes.strip()
 
 
 def load_figures(
