@@ -1,6 +1,12 @@
-"""One style for all figures, and functions that show numbers with errors."""
+"""The grammar of all figures: widths, colours by meaning, lines, symbols, thresholds, legends.
+
+A line is theory, a filled symbol a simulation, both with one standard error. A faint open circle is a replica that fails a
+flag: no line joins it, and no mean contains it. A cross is a published value, a triangle on the axis a threshold. A short dash
+is theory at a single point, an upward arrow a lower bound.
+"""
 
 import io
+import string
 
 import matplotlib as mpl
 import matplotlib.style
@@ -9,25 +15,39 @@ from matplotlib.figure import Figure
 
 from attention_limits.numerics.probability.statistics import lies_on_two_sides, mean_and_error
 
-# Okabe and Ito's palette, which readers with any colour vision distinguish. One colour per layer, everywhere.
-LAYER_COLORS = {1: "#D55E00", 2: "#0072B2", 3: "#009E73", 4: "#CC79A7", 5: "#E69F00"}
-# Paul Tol's muted palette, for curves that do not belong to one layer.
-SERIES_COLORS = ("#332288", "#999933", "#882255", "#88CCEE", "#000000")
-ERROR_COLORS = {"plug_in": "#000000", "bayes": "#CC79A7"}
+# Widths of figures in inches: one panel, two panels, more. Text has the same size in all of them.
+NARROW, MIDDLE, WIDE = 5.2, 7.6, 10.8
+
+# The palette of Okabe and Ito, whose colours readers with any colour vision distinguish.
+BLACK, BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY = (
+    "#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9",
+)  # fmt: skip
+# One colour for each layer, everywhere.
+LAYER_COLORS = {1: VERMILLION, 2: BLUE, 3: GREEN, 4: PURPLE, 5: ORANGE}
+# One colour for each meaning, everywhere.
+COLORS = {
+    "bayes": BLACK, "plug_in": "0.5", "amp": BLUE, "descent": VERMILLION, "average": ORANGE, "erm": GREEN, "best": PURPLE,
+    "semantic": VERMILLION, "positional": BLUE, "uninformed": BLUE, "informed": VERMILLION,
+}  # fmt: skip
+# Curves that belong to no layer and have no order.
+SERIES_COLORS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE)
+# Legends of symbols and styles that all colours share.
+KEY = "0.3"
 PUBLISHED = {
     "marker": "x",
     "markersize": 4,
     "linestyle": "none",
-    "color": "0.55",
-    "markeredgewidth": 0.8,
-    "zorder": 1,
+    "color": "0.45",
+    "markeredgewidth": 0.9,
+    "zorder": 3.5,
     "clip_on": False,
 }
 # Tints of the layers' colours, for the layer that was learned last; 0 means that no layer is learned.
 PHASE_COLORS = {0: "#f2f2f2", 1: "#fbe9dc", 2: "#e2edf6", 3: "#e1f2ec"}
+HARD_COLOR = "#f3e3c3"
 
 # A replica that fails a flag, or lies on one side of a jump: never joined by a line, never in a mean.
-_FLAGGED = {
+FLAGGED = {
     "marker": "o",
     "markersize": 3,
     "markerfacecolor": "none",
@@ -45,6 +65,7 @@ _SETTINGS = {
     "axes.titlesize": 9,
     "legend.frameon": False,
     "legend.fontsize": 7.5,
+    "legend.title_fontsize": 7.5,
     "lines.linewidth": 1.5,
 }
 
@@ -68,9 +89,29 @@ class _Picture(Figure):
 
 
 def new_figure(rows, columns, width, height, **subplots):
-    """A figure and its axes; width and height in inches, further arguments as for `Figure.subplots`."""
+    """A figure and its axes, with a letter at each of several panels.
+
+    `width` is one of the standard widths, in inches like `height`; further arguments as for `Figure.subplots`.
+    """
     figure = _Picture(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(rows, columns, **subplots)
+    panels = figure.subplots(rows, columns, **subplots)
+    if rows * columns > 1:
+        for letter, axes in zip(string.ascii_lowercase, np.ravel(panels), strict=False):
+            axes.set_title(letter, loc="left", fontweight="bold")
+    return figure, panels
+
+
+def ordered_colors(values, low=None, high=None, logarithmic=False):
+    """Colours (n, 4) of the values of a parameter with an order, such as a noise or a ridge: dark for the smallest.
+
+    `low` and `high` are the ends of the scale, by default those of the `values`; a value has the same colour wherever the ends
+    are the same.
+    """
+    scale = np.log if logarithmic else np.asarray
+    low, high = (np.min(values) if low is None else low), (np.max(values) if high is None else high)
+    span = scale(high) - scale(low)
+    place = (scale(np.asarray(values, dtype=float)) - scale(low)) / span if span else np.zeros(len(values))
+    return mpl.colormaps["viridis"](0.9 * np.clip(place, 0.0, 1.0))
 
 
 def present(array, dimension="alpha"):
@@ -157,16 +198,61 @@ def points(axes, x, replicas, flags, color, label, marker="o"):
     _flagged(axes, x, left_out, color)
 
 
+def theory_points(axes, x, replicas, flags, color, label=None):
+    """Mean over replicas of a theory at single points, as short dashes; see `sound_mean`.
+
+    Parameters
+    ----------
+    replicas, flags : arrays (n, replicas)
+    """
+    x = np.asarray(x)
+    mean, error, left_out = sound_mean(replicas, flags)
+    axes.errorbar(
+        x, mean, error, color=color, label=label, linestyle="none", marker="_", markersize=9, markeredgewidth=1.6,
+        elinewidth=1, zorder=2.8,
+    )  # fmt: skip
+    _flagged(axes, x, left_out, color)
+
+
+def lower_bounds(axes, x, values, color, label=None):
+    """Lower bounds, such as the length of runs that did not escape: upward arrows."""
+    axes.plot(x, values, linestyle="none", marker=r"$\uparrow$", markersize=8, color=color, label=label, zorder=3)
+
+
+def published_runs(axes, values, label, color="0.45", scale=1.0):
+    """Published simulations (n, 3): alpha, mean and its standard deviation over the runs, as a bar."""
+    axes.errorbar(
+        scale * values[:, 0], values[:, 1], values[:, 2], label=label, elinewidth=0.7, **{**PUBLISHED, "color": color}
+    )
+
+
+def mark_threshold(axes, position, color, error=0.0, label=None):
+    """A threshold: a triangle on the x axis, with a bar of plus and minus `error` where it is visible."""
+    axes.errorbar(
+        position, 0.0, xerr=error or None, marker="^", markersize=6, color=color, linestyle="none", elinewidth=2.0,
+        clip_on=False, zorder=4, transform=axes.get_xaxis_transform(), label=label,
+    )  # fmt: skip
+
+
+def legend_below(figure, axes, ncols=4, **look):
+    """One legend below all panels: the entries of `axes` in their order, each name once."""
+    handles = {}
+    for panel in np.ravel(axes):
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=ncols, **look)
+
+
 def flagged_entry(axes, **look):
     """An entry of the legend for the replicas that `curve` and `points` leave out, if there are any on the `axes`."""
     if any(line.get_gid() == FLAGGED_ID for line in axes.get_lines()):
-        axes.plot([], [], color="0.3", label="one replica, fails a flag", **_FLAGGED, **look)
+        axes.plot([], [], color="0.3", label="one replica, fails a flag", **FLAGGED, **look)
 
 
 def _flagged(axes, x, left_out, color):
     row, column = np.nonzero(np.isfinite(left_out))
     if row.size:
-        axes.plot(x[row], left_out[row, column], color=color, gid=FLAGGED_ID, zorder=2.5, **_FLAGGED)
+        axes.plot(x[row], left_out[row, column], color=color, gid=FLAGGED_ID, zorder=2.5, **FLAGGED)
 
 
 def shade_phases(axes, boundaries, labels, layers, low, high):

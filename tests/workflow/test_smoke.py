@@ -5,6 +5,7 @@ import warnings
 
 import pytest
 
+import figure_faults
 import smoke_run
 from golden import golden
 from toy import REPOSITORY, repository
@@ -23,6 +24,7 @@ def test_every_figure_at_smoke_scale(tmp_path, family):
     targets = [*repository("smoke").targets(family), "results/smoke/audit.md"]
     assert [path for path in targets if not (tmp_path / path).exists()] == []
     assert differences_from_before(tmp_path / "results" / "smoke", family) == []
+    assert figure_faults.of_family(repository("smoke"), tmp_path, family) == {}
 
 
 def test_the_golden_file_has_no_other_cubes():

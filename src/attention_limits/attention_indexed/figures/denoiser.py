@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.attention_indexed.figures.shared import ESTIMATION, ratio_color
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import NARROW, house_style, new_figure
 
 
 @house_style
@@ -11,7 +11,7 @@ def draw(cubes):
     """The errors of the cube denoising, beside those of estimates that do not know the spectrum."""
     cube = cubes["denoising"].isel(replica=0)
     noise = cube.denoising_noise.values
-    figure, axes = new_figure(1, 1, 5.0, 3.8)
+    figure, axes = new_figure(1, 1, NARROW, 3.8)
     for ratio in cube.ratio.values:
         axes.plot(noise, cube.mmse.sel(ratio=ratio), color=ratio_color(ratio), label=rf"$\rho = {ratio:g}$")
     axes.plot(noise, noise, ":", color="0.4", label="the observation, $D$")

@@ -1,17 +1,12 @@
 """Parts that the figures of the attention-indexed family share."""
 
-import matplotlib as mpl
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
-from attention_limits.plotting import banded_line, flagged_entry, points, realised_alpha
+from attention_limits.plotting import COLORS, KEY, banded_line, flagged_entry, ordered_colors, points, realised_alpha
 
-# The ratio is a scale, and so are its colours: a value has the same colour in every figure.
-_RATIOS = {
-    0.05: "#5E1A6B", 0.1: "#2C3E9E", 0.2: "#1B9AD6", 0.3: "#00806E", 0.5: "#7FB800", 1.0: "#E6A700", 2.0: "#E0480A",
-    5.0: "#7A0018",
-}  # fmt: skip
-_SCALE = mpl.colors.LinearSegmentedColormap.from_list("ratios", list(_RATIOS.values()))
+# Ends of the scale of width ratios: a ratio has the same colour in every figure.
+_RATIOS = (0.05, 5.0)
 # Errors below this are drawn there on logarithmic axes: exact recovery.
 FLOOR = 1e-5
 ESTIMATION = r"error $\|S - \hat S\|_F^2/d$"
@@ -20,9 +15,7 @@ GENERALISATION = r"generalisation error $E\,\|f(h) - \hat f\|_F^2$"
 
 def ratio_color(ratio):
     """The colour of a width ratio; black for the limit of small width."""
-    if ratio == 0:
-        return "black"
-    return _SCALE(np.interp(np.log(ratio), np.log(list(_RATIOS)), np.linspace(0.0, 1.0, len(_RATIOS))))
+    return ordered_colors([ratio], *_RATIOS, logarithmic=True)[0] if ratio else COLORS["bayes"]
 
 
 def setting(cube, estimator, key):
@@ -68,14 +61,8 @@ def amp(axes, cube, color, label=None, ratio=None, scale=1.0, marker="o", variab
 def amp_key(axes, cube):
     """Entries of the legend for the symbols of `amp`."""
     label = f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
-    axes.errorbar([], [], [], fmt="o", color="0.3", markersize=4, label=label)
+    axes.errorbar([], [], [], fmt="o", color=KEY, markersize=4, label=label)
     flagged_entry(axes)
-
-
-def published_runs(axes, values, label, scale=1.0, **look):
-    """Published simulations (n, 3): alpha, mean error and its standard deviation over the runs, as a bar; on top of ours."""
-    style = {"fmt": "s", "color": "0.35", "markersize": 5, "markerfacecolor": "none", "elinewidth": 0.7, "zorder": 4}
-    axes.errorbar(scale * values[:, 0], values[:, 1], values[:, 2], label=label, **{**style, **look})
 
 
 def with_unknown_scale(axes, line, color, ratio, dimension, label=None, linestyle=":"):
@@ -98,18 +85,9 @@ def output_theory(axes, cube, color, ratio=None, scale=1.0):
 def output_key(axes, markers=True, same=False):
     """Entries of the legend for the lines of `output_theory`, and for AMP; one entry where both errors are the `same`."""
     if same:
-        axes.plot([], [], "-", color="0.3", label="posterior mean of the output = output of the estimate")
+        axes.plot([], [], "-", color=KEY, label="posterior mean of the output = output of the estimate")
     else:
-        axes.plot([], [], "-", color="0.3", label="posterior mean of the output")
-        axes.plot([], [], "--", color="0.3", linewidth=0.9, label="output of the estimate")
+        axes.plot([], [], "-", color=KEY, label="posterior mean of the output")
+        axes.plot([], [], "--", color=KEY, linewidth=0.9, label="output of the estimate")
     if markers:
-        axes.plot([], [], "o", color="0.3", markersize=4, label="AMP, posterior mean, fresh data")
-
-
-def mark_thresholds(axes, positions, colors):
-    """Triangles on the x axis."""
-    for position, color in zip(positions, colors, strict=True):
-        axes.plot(
-            position, 0.0, marker="^", markersize=6, color=color, clip_on=False, zorder=4,
-            transform=axes.get_xaxis_transform(),
-        )  # fmt: skip
+        axes.plot([], [], "o", color=KEY, markersize=4, label="AMP, posterior mean, fresh data")

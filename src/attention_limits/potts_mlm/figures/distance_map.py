@@ -1,19 +1,19 @@
 """Error of the couplings and excess loss against the mean Hamming distance of the data."""
 
-from attention_limits.plotting import house_style, new_figure, points
+from attention_limits.plotting import BLUE, VERMILLION, WIDE, house_style, legend_below, new_figure, points
 from attention_limits.potts_mlm.figures.shared import DISTANCE_LABEL
 from attention_limits.potts_mlm.readings import good, of_chosen
 
 _LOOKS = {
-    "distance_map_gaussian": ("#0072B2", "o", "Gaussian J"),
-    "distance_map_contact": ("#D55E00", "s", "contact J"),
+    "distance_map_gaussian": (BLUE, "o", "Gaussian J"),
+    "distance_map_contact": (VERMILLION, "s", "contact J"),
 }
 
 
 @house_style
 def draw(cubes):
     """From the cubes distance_map_gaussian and distance_map_contact: errors, excess loss, inverse temperature."""
-    figure, (errors, excess, beta) = new_figure(1, 3, 10.0, 3.2)
+    figure, (errors, excess, beta) = new_figure(1, 3, WIDE, 3.8)
     for name, (color, marker, label) in _LOOKS.items():
         cube = cubes[name]
         cube = cube.isel(ridge=0, attention=0, samples=-1).transpose("distance", "replica", ...)
@@ -44,8 +44,5 @@ def draw(cubes):
     excess.axhline(1.0, color="0.4", linewidth=1.0, linestyle="--", label=r"$P/(2ML)$")
     excess.set(xlabel=DISTANCE_LABEL, ylabel=r"excess test loss over $P/(2ML)$", yscale="log")
     beta.set(xlabel=DISTANCE_LABEL, ylabel=r"inverse temperature $\beta$", ylim=(0, None))
-    # Room for the legend above the points.
-    errors.set_ylim(top=12 * errors.get_ylim()[1])
-    errors.legend()
-    excess.legend()
+    legend_below(figure, (errors, excess), ncols=7)
     return figure

@@ -1,10 +1,9 @@
 """Masked-token learning of Potts data: excess loss by epoch, by number of sequences, and between factored and position-free."""
 
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import house_style
+from attention_limits.plotting import house_style, legend_below
 from attention_limits.potts_mlm.figures.shared import (
     FULL_LOOK,
-    common_legend,
     couplings_name,
     equilibrium_note,
     factored_curves,
@@ -33,10 +32,10 @@ def draw(cubes):
             axes.set(yscale="log")
         left.set(xlabel=f"epochs (M = {largest})", ylabel="excess test loss per site (nats)")
         note = f"{couplings_name(cube)}, optimal loss {good_mean(part.optimal_loss, agree):.3f}"
-        left.set_title(f"{note}\n{equilibrium_note(cube, distance)}", loc="left")
+        middle.set_title(f"{note}\n{equilibrium_note(cube, distance)}")
         sample_axis(middle, part)
         right.set(xlabel=r"weight $a$ of the colour" + _samples_of_mixed(cube))
-    common_legend(figure, grid)
+    legend_below(figure, grid)
     return figure
 
 

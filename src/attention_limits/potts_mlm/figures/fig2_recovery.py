@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from attention_limits.plotting import house_style
+from attention_limits.plotting import house_style, legend_below
 from attention_limits.potts_mlm.figures.shared import (
-    common_legend,
     couplings_name,
     equilibrium_note,
     factored_curves,
@@ -38,6 +37,6 @@ def draw(cubes):
         sample_axis(middle, part)
         middle.set(ylim=(0, 1.02))
         right.set(xlabel=f"epochs (M = {largest})", ylabel="precision of the contacts", ylim=(0, 1.05))
-        left.set_title(f"{couplings_name(cube)}\n{equilibrium_note(cube, distance)}", loc="left")
-    common_legend(figure, grid)
+        middle.set_title(f"{couplings_name(cube)}\n{equilibrium_note(cube, distance)}")
+    legend_below(figure, grid)
     return figure

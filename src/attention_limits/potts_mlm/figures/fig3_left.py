@@ -3,8 +3,17 @@
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import house_style, new_figure, points, realised_alpha
-from attention_limits.potts_mlm.figures.shared import RIDGE_COLORS
+from attention_limits.plotting import (
+    COLORS,
+    PURPLE,
+    WIDE,
+    house_style,
+    legend_below,
+    new_figure,
+    points,
+    realised_alpha,
+)
+from attention_limits.potts_mlm.figures.shared import ridge_colors
 
 # Squared errors below this are rounding errors.
 ROUNDING = 1e-12
@@ -15,11 +24,11 @@ def draw(cubes):
     """One column per gamma from the cube fig3_left: generalisation (top) and training error (bottom)."""
     cube = cubes["fig3_left"]
     sites = specifications(cube)["ridge_simulation"]["solver"]["sites"]
-    figure, rows = new_figure(2, len(cube.gamma), 3.2 * len(cube.gamma), 5.4, sharex=True, sharey="row", squeeze=False)
+    figure, rows = new_figure(2, len(cube.gamma), WIDE, 6.0, sharex=True, sharey="row", squeeze=False)
     for gamma, column in zip(cube.gamma.values, rows.T, strict=True):
         part = cube.sel(gamma=gamma)
         for axes, kind in zip(column, ("generalization", "training"), strict=True):
-            for ridge, color in zip(part.ridge.values, RIDGE_COLORS, strict=True):
+            for ridge, color in zip(part.ridge.values, ridge_colors(part.ridge.values), strict=True):
                 one = part.sel(ridge=ridge)
                 theory = one[f"{kind}_error"].mean("replica").dropna("alpha")
                 # At the divergence the theory is infinite: the line has a gap.
@@ -33,14 +42,13 @@ def draw(cubes):
                     points(axes, realised_alpha(one, simulated.alpha), values, np.ones(values.shape), color, None)
         # e_g = D (1 + 1 / alpha) + O(1 / alpha^2), D = 1 / gamma, for every fixed ridge.
         law = theory.alpha.values[theory.alpha.values >= 1.0]
-        column[0].plot(
-            law, (1.0 + 1.0 / law) / gamma, color="#CC79A7", linestyle=":", label=r"$(1 + 1/\alpha) / \gamma$"
-        )
+        column[0].plot(law, (1.0 + 1.0 / law) / gamma, color=PURPLE, linestyle=":", label=r"$(1 + 1/\alpha) / \gamma$")
         best = part.isel(ridge=0).optimal_error.mean("replica").dropna("alpha")
-        column[0].plot(best.alpha, best, color="0.5", linestyle="--", label=r"best $\lambda$ at each $\alpha$")
+        column[0].plot(best.alpha, best, color=COLORS["best"], linestyle="--", label=r"best $\lambda$ at each $\alpha$")
         column[0].set_title(rf"$\gamma = {gamma:g}$")
         column[1].set_xlabel(r"samples per input $\alpha = M/(L-1)$")
     rows[0][0].set(ylabel="generalisation error", yscale="log", ylim=(0.2, 20))
     rows[1][0].set(ylabel="training error", ylim=(0, 0.45), xlim=(0, float(cube.alpha.max())))
-    rows[0][-1].legend(title=rf"points: simulation, $L = {sites}$", title_fontsize=7.5)
+    rows[0][0].plot([], [], "o", color="0.3", markersize=4, label=f"simulation, $L = {sites}$")
+    legend_below(figure, rows[0][0])
     return figure

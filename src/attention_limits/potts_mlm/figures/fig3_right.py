@@ -1,7 +1,7 @@
 """Losses of factored attention against the number of sequences at small ridges."""
 
-from attention_limits.plotting import house_style, new_figure
-from attention_limits.potts_mlm.figures.shared import RIDGE_COLORS, equilibrium_note, good_mean, level, series
+from attention_limits.plotting import MIDDLE, house_style, legend_below, new_figure
+from attention_limits.potts_mlm.figures.shared import equilibrium_note, good_mean, level, ridge_colors, series
 from attention_limits.potts_mlm.readings import good, in_equilibrium, of_chosen
 
 
@@ -11,12 +11,10 @@ def draw(cubes):
     cube = cubes["fig3_right"]
     distances = cube.distance.values
     cube = cube.isel(attention=0).assign_coords(samples=cube.samples / cube.sizes["site"])
-    figure, columns = new_figure(
-        2, len(distances), 4.6 * len(distances) + 0.6, 5.6, sharex=True, squeeze=False, height_ratios=(3, 2)
-    )
+    figure, columns = new_figure(2, len(distances), MIDDLE, 6.0, sharex=True, squeeze=False, height_ratios=(3, 2))
     for distance, (top, bottom) in zip(distances, columns.T, strict=True):
         part = cube.sel(distance=distance)
-        for ridge, color in zip(part.ridge.values, RIDGE_COLORS, strict=False):
+        for ridge, color in zip(part.ridge.values, ridge_colors(part.ridge.values), strict=True):
             one = part.sel(ridge=ridge)
             fitted = good(one).transpose("samples", "replica")
             for axes, name in ((top, "test_loss"), (bottom, "training_loss")):
@@ -25,11 +23,11 @@ def draw(cubes):
         for axes in (top, bottom):
             level(axes, good_mean(part.optimal_loss, in_equilibrium(part)), "optimal", linestyle="--")
         top.set(xscale="log", yscale="log")
-        top.set_title(equilibrium_note(cube, distance), loc="left")
+        top.set_title(equilibrium_note(cube, distance))
         bottom.set(xlabel=r"sequences per site $M/L$")
     columns[0][0].set(ylabel="test loss per site (nats)")
     columns[1][0].set(ylabel="training loss per site (nats)")
-    columns[0][0].legend()
+    legend_below(figure, columns[0][0], ncols=5)
     return figure
 
 

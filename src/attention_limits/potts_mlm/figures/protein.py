@@ -1,11 +1,19 @@
 """Contacts, losses and generated sequences of a protein family."""
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.colors import LogNorm
 
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import (
+    BLUE,
+    COLORS,
+    VERMILLION,
+    WIDE,
+    house_style,
+    legend_below,
+    new_figure,
+    ordered_colors,
+)
 from attention_limits.potts_mlm.figures.shared import level, series
 from attention_limits.potts_mlm.readings import of_chosen
 
@@ -19,9 +27,8 @@ def draw(cubes):
     heads = [int(value) for value in cube.heads.values]
     names = {value: _name(value, cube.sizes["color"]) for value in heads}
     # Ordered colours for the numbers of heads, black for the last one, full pseudo-likelihood.
-    scale = colormaps["plasma"](np.linspace(0.9, 0.0, len(heads)))
-    colors = dict(zip(heads, (*scale[:-1], "black"), strict=True))
-    figure, rows = new_figure(2, 3, 11.0, 7.0)
+    colors = dict(zip(heads, (*ordered_colors(range(len(heads)))[:-1], COLORS["bayes"]), strict=True))
+    figure, rows = new_figure(2, 3, WIDE, 7.4)
     (maps, by_rank, by_samples), (losses, sites, pairs) = rows
     _map(maps, cube.sel(samples=largest), structure, heads, names)
     for value in heads:
@@ -47,14 +54,13 @@ def draw(cubes):
     by_rank.axvline(cube.sizes["site"], color="0.8", linewidth=0.8, zorder=0)
     by_rank.set(xlabel="pairs of highest score $k$")
     by_samples.set(xscale="log", xlabel="training sequences $M$")
-    by_samples.set_title(f"first $k = {length}$ pairs", loc="left")
+    by_samples.set_title(f"first $k = {length}$ pairs")
     losses.set(xscale="log", xlabel="training sequences $M$", ylabel="test loss per site (nats)")
     for axes in (by_samples, losses):
         # Only the sizes that were computed.
         axes.set_xticks(cube.samples.values, [f"{value:g}" for value in cube.samples.values], fontsize=7)
         axes.set_xticks([], minor=True)
-    losses.legend(loc="lower left")
-    by_rank.legend(ncols=2)
+    legend_below(figure, (by_rank, losses), ncols=6)
     _statistics(sites, pairs, figure, cube)
     return figure
 
@@ -95,12 +101,12 @@ def _map(axes, cube, structure, heads, names):
         order = np.argsort(-scores, axis=None, kind="stable")[: min(size, int(counted.sum()))]
         i, j = np.unravel_index(order, scores.shape)
         right = distance[i, j] < structure["contact"]
-        for chosen, color in ((right, "#0072B2"), (~right, "#D55E00")):
+        for chosen, color in ((right, BLUE), (~right, VERMILLION)):
             x, y = number[j][chosen], number[i][chosen]
             axes.plot(*((x, y) if above else (y, x)), ".", color=color, markersize=4)
     axes.plot(edges, edges, color="0.6", linewidth=0.6)
     axes.set(xlabel="site $j$", ylabel="site $i$", xlim=edges, ylim=edges[::-1])
-    axes.set_title(f"above: {names[shown[0]]}; below: {names[shown[1]]}", loc="left")
+    axes.set_title(f"above: {names[shown[0]]}; below: {names[shown[1]]}")
 
 
 def _statistics(sites, pairs, figure, cube):
@@ -112,7 +118,7 @@ def _statistics(sites, pairs, figure, cube):
         part.training_frequency.values.ravel(), part.generated_frequency.values.ravel(), ".", color="k", markersize=3
     )
     sites.set(xlabel="site frequency, alignment", ylabel="site frequency, generated")
-    sites.set_title(f"$r = {float(part.generated_site_correlation):.3f}${flagged}", loc="left")
+    sites.set_title(f"$r = {float(part.generated_site_correlation):.3f}${flagged}")
     histogram = part.pair_histogram.values
     bins = part.bin.values
     edge = 0.5 * (bins[1] - bins[0])
@@ -128,7 +134,6 @@ def _statistics(sites, pairs, figure, cube):
     pairs.set(xlabel="two-site correlation, alignment", ylabel="two-site correlation, generated")
     slope, expected = float(part.generated_pair_slope), float(part.held_out_pair_correlation)
     pairs.set_title(
-        f"$r = {float(part.generated_pair_correlation):.2f}$, slope {slope:.2f}; held out $r = {expected:.2f}$",
-        loc="left",
+        f"$r = {float(part.generated_pair_correlation):.2f}$, slope {slope:.2f}; held out {expected:.2f}",
     )
     figure.colorbar(image, ax=pairs, label="pairs of sites and colours", shrink=0.85)

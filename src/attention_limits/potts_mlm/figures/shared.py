@@ -3,22 +3,32 @@
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import curve, new_figure, points
+from attention_limits.plotting import (
+    BLACK,
+    BLUE,
+    GREEN,
+    ORANGE,
+    VERMILLION,
+    WIDE,
+    curve,
+    new_figure,
+    ordered_colors,
+    points,
+)
 
 # One colour per learner, everywhere.
 LEARNER_COLORS = {
-    ("factored", "raw"): "#000000",
-    ("factored", "softmax"): "#E69F00",
-    ("transformer", 1): "#D55E00",
-    ("transformer", 3): "#0072B2",
+    ("factored", "raw"): BLACK,
+    ("factored", "softmax"): ORANGE,
+    ("transformer", 1): VERMILLION,
+    ("transformer", 3): BLUE,
 }
 OPTIMIZER_LOOKS = {"sgd": (":", "SGD"), "adam": ("-", "Adam")}
-FULL_LOOK = {"label": "full pseudo-likelihood", "color": "#009E73", "linestyle": "--"}
+FULL_LOOK = {"label": "full pseudo-likelihood", "color": GREEN, "linestyle": "--"}
 _COUPLINGS = {
     "gaussian": "Gaussian couplings", "contact": "random contact map", "distances": "contacts of a fold",
     "low_rank": "couplings of low rank", "file": "couplings from a file",
 }  # fmt: skip
-RIDGE_COLORS = ("#000000", "#0072B2", "#009E73", "#D55E00")
 DISTANCE_LABEL = r"mean Hamming distance $d_H$"
 
 
@@ -26,6 +36,12 @@ def couplings_name(cube):
     """Kind of the couplings and number of sites."""
     model = specifications(cube)["potts_samples"]["model"]
     return f"{_COUPLINGS[model['couplings']['kind']]}, $L = {model['sites']}$"
+
+
+def ridge_colors(ridges):
+    """Colours of ridges in ascending order, black for none."""
+    colors = ordered_colors(range(len(ridges)))
+    return [BLACK if ridge == 0 else color for ridge, color in zip(ridges, colors, strict=True)]
 
 
 def layers_name(layers):
@@ -39,19 +55,11 @@ def learner_rows(cubes):
     One row per cube and distance, all distances of one cube after the other.
     """
     pairs = [(cube, distance) for cube in cubes.values() for distance in cube.distance.values]
-    figure, grid = new_figure(len(pairs), 3, 10.5, 2.9 * len(pairs) + 0.8, squeeze=False)
+    figure, grid = new_figure(len(pairs), 3, WIDE, 2.9 * len(pairs) + 0.8, squeeze=False)
     parts = [cube.sel(distance=distance).isel(ridge=0) for cube, distance in pairs]
     largest = [int(part.factored_test_loss.dropna("samples", how="all").samples.max()) for part in parts]
     rows = [(*pair, part, most) for pair, part, most in zip(pairs, parts, largest, strict=True)]
     return figure, grid, rows
-
-
-def common_legend(figure, grid):
-    """One legend below all axes, with each name once."""
-    handles = {}
-    for axes in grid.flat:
-        handles.update(dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True)))
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
 
 
 def factored_curves(axes, array, dim, flags):

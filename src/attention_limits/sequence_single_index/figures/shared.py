@@ -3,9 +3,9 @@
 import numpy as np
 from matplotlib.colors import PowerNorm
 
-# Okabe and Ito's palette.
-POSITIONAL, SEMANTIC = "#0072B2", "#D55E00"
-ACCENT, NEUTRAL = "#009E73", "#000000"
+from attention_limits.plotting import BLACK, COLORS, GREEN
+
+POSITIONAL, SEMANTIC, ACCENT, NEUTRAL = COLORS["positional"], COLORS["semantic"], GREEN, BLACK
 
 
 def loss_contours(figure, axes, e, m, loss, levels=24, finer_below=1.0, bar="bottom"):

@@ -1,14 +1,24 @@
 """Weight decay beside the Bayes-optimal error and averaged gradient descent, at extensive width."""
 
-import matplotlib as mpl
 import numpy as np
 
 from attention_limits.attention_indexed.figures.erm.erm_shared import METHODS, equations, evolution, minima, of
 from attention_limits.attention_indexed.figures.erm.erm_shared import best as at_best
-from attention_limits.attention_indexed.figures.shared import mark_thresholds, model
+from attention_limits.attention_indexed.figures.shared import model
 from attention_limits.attention_indexed.readings import errors_of_mean
 from attention_limits.pipeline.cubes.readings import passed
-from attention_limits.plotting import house_style, new_figure, points
+from attention_limits.plotting import (
+    COLORS,
+    KEY,
+    PURPLE,
+    WIDE,
+    house_style,
+    legend_below,
+    mark_threshold,
+    new_figure,
+    ordered_colors,
+    points,
+)
 
 # Starts in the mean of gradient descent, and errors below which the axis ends.
 STARTS, FLOOR = 32, 1e-2
@@ -18,17 +28,17 @@ ERROR = r"error $\|S - S^*\|_F^2/d$"
 @house_style
 def draw(cubes):
     """Errors of softmax and linear outputs against the equations, and the factor by which the best decay exceeds Bayes."""
-    figure, (left, middle, right) = new_figure(1, 3, 12.4, 4.3)
+    figure, (left, middle, right) = new_figure(1, 3, WIDE, 4.8)
     _draw_learning(left, cubes["erm_softmax"], cubes["erm_softmax_best"])
     _draw_descent(left, cubes["fig2_right_gradient_descent"])
     linear, best = cubes["erm_linear"], cubes["erm_linear_best"]
     _draw_learning(middle, linear, best.sel(score_noise=model(linear, "score_noise")))
     _draw_ratio(right, of(best, "erm_optimal_decay"), of(cubes["erm_softmax_best"], "erm_optimal_decay"))
     left.set(title="softmax, no noise", xlim=(0, 1.05), ylim=(0, 2))
-    middle.set(title=r"linear scores, $\tau = 0.1$", xlim=(0, 2.6), ylim=(FLOOR, 2), yscale="log")
+    middle.set(title=r"linear scores, $\Delta = 0.1$", xlim=(0, 2.6), ylim=(FLOOR, 2), yscale="log")
     for axes in (left, middle):
         axes.set(ylabel=ERROR)
-        axes.legend(loc="upper right", fontsize=6.5)
+    legend_below(figure, (left, middle, right), ncols=5)
     for axes in (left, middle, right):
         axes.set(xlabel=r"equations per distinct entry of $S$, $K\alpha$")
     return figure
@@ -43,16 +53,15 @@ def _draw_learning(axes, cube, best):
         minima(axes, cube, decay, "mse", K)
     for name, (label, marker) in METHODS.items():
         if name in cube.estimator:
-            axes.plot([], [], marker, color="0.3", markersize=4, label=f"{label}, $d = {len(cube.eigenvalue)}$")
+            axes.plot([], [], marker, color=KEY, markersize=4, label=f"{label}, $d = {len(cube.eigenvalue)}$")
     at_best(axes, optimal, "mse", K)
     bayes = (theory if theory.alpha.size > optimal.alpha.size else optimal).mse_bayes.isel(replica=0)
     bayes = bayes if "weight_decay" not in bayes.dims else bayes.isel(weight_decay=0)
-    axes.plot(K * bayes.alpha, bayes, color="black", label="Bayes-optimal")
+    axes.plot(K * bayes.alpha, bayes, color=COLORS["bayes"], label="Bayes-optimal")
     thresholds = theory.isel(weight_decay=0, replica=0, alpha=0)
-    for value, face in ((thresholds.recovery_threshold, "black"), (thresholds.exact_recovery, "white")):
+    for value, color in ((thresholds.recovery_threshold, COLORS["bayes"]), (thresholds.exact_recovery, COLORS["best"])):
         if np.isfinite(value):
-            mark_thresholds(axes, [K * float(value)], [face])
-            axes.lines[-1].set(markeredgecolor="black")
+            mark_threshold(axes, K * float(value), color)
 
 
 def _draw_descent(axes, cube):
@@ -61,12 +70,11 @@ def _draw_descent(axes, cube):
     K = tokens**2 + tokens - 2
     finite = cube.finite.transpose("alpha", "replica").values
     shown = (
-        (cube.mmse_average.sel(average=1), "v", "gradient descent, one start"),
-        (errors_of_mean(cube, STARTS), "D", f"mean of {STARTS} starts"),
-        (cube.mmse_extrapolated, "*", "limit of many starts"),
+        (cube.mmse_average.sel(average=1), COLORS["descent"], "v", "gradient descent, one start"),
+        (errors_of_mean(cube, STARTS), PURPLE, "D", f"mean of {STARTS} starts"),
+        (cube.mmse_extrapolated, COLORS["average"], "*", "limit of many starts"),
     )
-    for place, (values, marker, label) in enumerate(shown):
-        color = mpl.colormaps["Oranges"](0.85 - 0.2 * place)
+    for values, color, marker, label in shown:
         points(axes, K * cube.alpha.values, values.transpose("alpha", "replica").values, finite, color, label, marker)
 
 
@@ -78,14 +86,14 @@ def _ratio(part):
 def _draw_ratio(axes, linear, softmax):
     """Error of the best decay over the Bayes-optimal one, where both are above the rounding."""
     noises = linear.score_noise.values
-    for noise, place in zip(noises, np.linspace(0.0, 0.85, len(noises)), strict=True):
+    for noise, color in zip(noises, ordered_colors(np.arange(len(noises))), strict=True):
         part = linear.sel(score_noise=noise).isel(replica=0)
         ratio = _ratio(part).where(passed(part, "mse", unique=True) == 1)
         axes.plot(
             equations(linear) * part.alpha,
             ratio,
-            color=mpl.colormaps["plasma"](place),
-            label=rf"linear, $\tau = {noise:g}$",
+            color=color,
+            label=rf"linear, $\Delta = {noise:g}$",
         )
     ratio, flags = (
         array.transpose("alpha", "replica").values for array in (_ratio(softmax), passed(softmax, "mse", unique=True))
@@ -95,4 +103,3 @@ def _draw_ratio(axes, linear, softmax):
     axes.set(
         title=r"best $\lambda$ against Bayes", xscale="log", ylabel="error / Bayes-optimal error", ylim=(0.95, 1.8)
     )
-    axes.legend(loc="upper left")

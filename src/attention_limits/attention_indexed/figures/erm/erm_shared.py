@@ -1,16 +1,14 @@
 """Parts that the figures of weight decay share."""
 
-import matplotlib as mpl
 import numpy as np
 
 from attention_limits.attention_indexed.figures.shared import model
 from attention_limits.pipeline.cubes.readings import passed
-from attention_limits.plotting import curve, points, present, realised_alpha
+from attention_limits.plotting import COLORS, curve, ordered_colors, points, present, realised_alpha
 
-BEST = "#CC79A7"
-METHODS = {"erm_minimisation": ("minimum", "o"), "erm_gamp": ("message passing", "x")}
-# The decays of the colour scale.
-_LEAST, _LARGEST = 1e-3, 1.0
+METHODS = {"erm_minimisation": ("minimum", "o"), "erm_gamp": ("message passing", "D")}
+# Ends of the scale of decays.
+_DECAYS = (1e-3, 1.0)
 
 
 def of(cube, estimator):
@@ -21,10 +19,7 @@ def of(cube, estimator):
 
 def decay_color(decay):
     """The colour of a weight decay; grey for the limit of vanishing decay."""
-    if decay == 0:
-        return "0.6"
-    place = np.interp(np.log(decay), np.log([_LEAST, _LARGEST]), [0.85, 0.15])
-    return mpl.colormaps["viridis"](place)
+    return ordered_colors([decay], *_DECAYS, logarithmic=True)[0] if decay else "0.6"
 
 
 def decay_label(decay):
@@ -38,22 +33,25 @@ def equations(cube):
     return tokens**2 + tokens - (0 if model(cube, "channel") == "linear" else 2)
 
 
-def evolution(axes, theory, decay, variable, scale):
-    """Draw state evolution against `scale` times alpha, with the flags of its points."""
+def evolution(axes, theory, decay, variable, scale, jump=np.inf):
+    """Draw state evolution against `scale` times alpha, with the flags of its points; no line joins the sides of a `jump`."""
     part = theory.sel(weight_decay=decay)
-    _draw(axes, part, variable, scale, decay_color(decay), decay_label(decay), "-")
+    _draw(axes, part, variable, scale, decay_color(decay), decay_label(decay), "-", jump)
 
 
-def best(axes, optimal, variable, scale):
-    """Draw a variable at the best decay against `scale` times alpha, with the flags of its points."""
+def best(axes, optimal, variable, scale, jump=np.inf):
+    """Draw a variable at the best decay as `evolution`."""
     shown = optimal.dropna("alpha", how="all", subset=[variable])
-    _draw(axes, shown, variable, scale, BEST, r"best $\lambda$", "--")
+    _draw(axes, shown, variable, scale, COLORS["best"], r"best $\lambda$", "--", jump)
 
 
-def _draw(axes, part, variable, scale, color, label, style):
+def _draw(axes, part, variable, scale, color, label, style, jump):
     sound = passed(part, variable, unique=True)
     values, flags = (array.transpose("alpha", "replica").values for array in (part[variable], sound))
-    curve(axes, scale * part.alpha.values, values, color, label, style, flags)
+    below = part.alpha.values < jump
+    for side, name in ((below, label), (~below, None)):
+        if side.any():
+            curve(axes, scale * part.alpha.values[side], values[side], color, name, style, flags[side])
 
 
 def minima(axes, cube, decay, variable, scale):

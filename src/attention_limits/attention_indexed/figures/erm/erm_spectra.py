@@ -5,20 +5,20 @@ import numpy as np
 from attention_limits.attention_indexed.figures.erm.erm_shared import decay_label, equations, of
 from attention_limits.attention_indexed.figures.shared import model
 from attention_limits.pipeline.cubes.readings import passed
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import BLUE, MIDDLE, house_style, new_figure
 
 # Cube, weight decay and alphas of the panels of a row.
 _ROWS = (
     ("erm_softmax", 0.01, (0.05, 0.2), "softmax, no noise"),
-    ("erm_linear", 0.1, (0.05, 0.2), r"linear, $\tau = 0.1$"),
+    ("erm_linear", 0.1, (0.05, 0.2), r"linear, $\Delta = 0.1$"),
 )
-LEARNED, TEACHER = "#0072B2", "0.45"
+LEARNED, TEACHER = BLUE, "0.45"
 
 
 @house_style
 def draw(cubes):
     """Histograms of the eigenvalues above zero of all data sets, with the densities of the theory."""
-    figure, panels = new_figure(2, 2, 8.6, 6.2, sharex=True)
+    figure, panels = new_figure(2, 2, MIDDLE, 6.2, sharex=True)
     for row, (name, decay, alphas, title) in zip(panels, _ROWS, strict=True):
         # A small run has other decays.
         minima = of(cubes[name], "erm_minimisation").dropna("weight_decay", how="all", subset=["mse"])

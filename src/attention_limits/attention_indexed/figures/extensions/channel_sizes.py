@@ -3,7 +3,7 @@
 from attention_limits.attention_indexed.figures.shared import model
 from attention_limits.attention_indexed.readings import agreement, normal_number, overall
 from attention_limits.pipeline.cubes.readings import value
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import BLUE, SKY, VERMILLION, WIDE, house_style, new_figure
 
 # Cubes in the order of the rows, and the names of the models that their keys do not give.
 CUBES = {
@@ -21,9 +21,9 @@ CUBES = {
     "two_layers_sizes": "two layers",
 }
 LOOKS = {
-    "error": ("#0072B2", "o", "#0072B2"),
-    "prediction": ("#0072B2", "o", "white"),
-    "difference": ("#D55E00", "D", "#D55E00"),
+    "error": (BLUE, "o"),
+    "prediction": (SKY, "s"),
+    "difference": (VERMILLION, "D"),
 }
 LABELS = {
     "error": "error of AMP",
@@ -41,12 +41,12 @@ def draw(cubes):
     """From the cubes of `CUBES` and two_layers: deviations of the limits from state evolution, in per cent and as those of a
     normal number."""
     rows = [row for name, text in CUBES.items() for row in _rows(cubes[name], text, cubes["two_layers"])]
-    figure, (axes, table) = new_figure(1, 2, 10.8, 0.34 * len(rows) + 2.2, sharey=True, width_ratios=(5, 2))
+    figure, (axes, table) = new_figure(1, 2, WIDE, 0.34 * len(rows) + 2.2, sharey=True, width_ratios=(5, 2))
     for place, (_, found) in enumerate(rows):
-        for number, (kind, (color, marker, face)) in enumerate(LOOKS.items()):
+        for number, (kind, (color, marker)) in enumerate(LOOKS.items()):
             shift, error = (100.0 * part for part in found[kind][:2])
             axes.errorbar(
-                shift, place + STEP * (number - 1), xerr=error, fmt=marker, color=color, markerfacecolor=face,
+                shift, place + STEP * (number - 1), xerr=error, fmt=marker, color=color,
                 markersize=4, capsize=2, elinewidth=1, label=None if place else LABELS[kind],
             )  # fmt: skip
             table.text(number, place, f"{normal_number(*found[kind]):+.1f}", ha="center", va="center", fontsize=7.5)

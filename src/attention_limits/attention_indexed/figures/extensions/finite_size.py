@@ -1,6 +1,5 @@
 """Finite dimension: iterations of matrix AMP, its limit of large d, the exact posterior of small layers, gradient descent."""
 
-import matplotlib as mpl
 import numpy as np
 from numpy.polynomial.polynomial import polyval
 
@@ -13,12 +12,26 @@ from attention_limits.attention_indexed.readings import (
     pooled_errors,
 )
 from attention_limits.pipeline.cubes.readings import at
-from attention_limits.plotting import curve, flagged_entry, house_style, new_figure, points
+from attention_limits.plotting import (
+    COLORS,
+    GREEN,
+    KEY,
+    PURPLE,
+    SKY,
+    VERMILLION,
+    WIDE,
+    curve,
+    flagged_entry,
+    house_style,
+    new_figure,
+    ordered_colors,
+    points,
+)
 
-AMP, VARIANCE, MEAN, DESCENT = "#0072B2", "#D55E00", "#CC79A7", "#E69F00"
+AMP, VARIANCE, MEAN, DESCENT = COLORS["amp"], VERMILLION, PURPLE, COLORS["average"]
 CHANNELS = ("linear", "softmax", "hardmax")
 # Colours and symbols of the alphas of a channel.
-LOOKS = ((AMP, "o"), (VARIANCE, "s"), ("#009E73", "^"))
+LOOKS = ((AMP, "o"), (VARIANCE, "s"), (GREEN, "^"))
 # Shifts of symbols in 1/d that would hide each other, and distances of the limits to 1/d = 0.
 SHIFT, STEP = 0.00025, 0.0008
 
@@ -26,7 +39,7 @@ SHIFT, STEP = 0.00025, 0.0008
 @house_style
 def draw(cubes):
     """From the cubes iterations, sizes_linear, sizes_softmax, sizes_hardmax, posterior_hardmax and descent_sizes."""
-    figure, (above, below) = new_figure(2, 3, 12.6, 7.8)
+    figure, (above, below) = new_figure(2, 3, WIDE, 7.6)
     _draw_iterations(above[0], cubes["iterations"])
     for axes, channel in zip((above[1], above[2], below[0]), CHANNELS, strict=True):
         _draw_channel(axes, cubes[f"sizes_{channel}"], channel)
@@ -37,9 +50,10 @@ def draw(cubes):
 
 def _draw_iterations(axes, cube):
     part = cube.isel(alpha=0)
-    for place, dimension in zip(np.linspace(0.75, 0.1, part.sizes["dimension"]), part.dimension.values, strict=True):
+    colors = ordered_colors(part.dimension.values, logarithmic=True)
+    for color, dimension in zip(colors, part.dimension.values, strict=True):
         errors = part.mmse_by_iteration.sel(dimension=dimension).transpose("iteration", "replica").values
-        curve(axes, part.iteration.values, errors, mpl.colormaps["viridis"](place), f"AMP, $d = {dimension:g}$")
+        curve(axes, part.iteration.values, errors, color, f"AMP, $d = {dimension:g}$")
     limit = part.limit_by_iteration.isel(dimension=0, replica=0)
     axes.plot(part.iteration, limit, "--", color="black", label="state evolution")
     axes.set(
@@ -55,14 +69,14 @@ def _draw_channel(axes, cube, channel):
     for number, (alpha, (color, marker)) in enumerate(zip(cube.alpha.values, LOOKS, strict=False)):
         part = cube.sel(alpha=alpha)
         limit = float(part.mmse_limit.max())
-        for variable, face, style in (("mmse", color, "-"), ("mmse_predicted", "white", "--")):
-            shift = SHIFT * (2 * number - 1 + (face != color))
-            look = {"fmt": marker, "color": color, "markerfacecolor": face}
+        for variable, opacity, style in (("mmse", 1.0, "-"), ("mmse_predicted", 0.45, "--")):
+            shift = SHIFT * (2 * number - 1 + (opacity < 1.0))
+            look = {"fmt": marker, "color": color, "alpha": opacity}
             _law(axes, by_dimension(part, variable), limit, look, shift, -(1 + place) * STEP, style)
             place += 1
         axes.plot([], [], marker, color=color, markersize=4, label=rf"$\alpha = {alpha:g}${_left_out(part)}")
-    for face, style, label in (("0.3", "-", "error of AMP"), ("white", "--", "predicted by AMP")):
-        axes.plot([], [], marker="o", linestyle=style, linewidth=0.7, color="0.3", markerfacecolor=face, label=label)
+    for opacity, style, label in ((1.0, "-", "error of AMP"), (0.45, "--", "predicted by AMP")):
+        axes.plot([], [], marker="o", linestyle=style, linewidth=0.7, color=KEY, alpha=opacity, label=label)
     axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":", label="state evolution")
     largest = 1.0 / float(cube.dimension.min())
     # The labels of more than three dimensions would overlap.
@@ -130,7 +144,7 @@ def _draw_posterior(axes, cube, sizes):
     points(axes, 1.0 / dimension + 0.0012, own, converged, AMP, "AMP, the same data")
     flagged_entry(axes)
     here = sizes.sel(alpha=alpha)
-    look, label = {"fmt": "^", "color": "#56B4E9"}, f"AMP, other data{_left_out(here)}"
+    look, label = {"fmt": "^", "color": SKY}, f"AMP, other data{_left_out(here)}"
     _law(axes, by_dimension(here, "mmse"), 1.0, look, 0.0, -0.008, label=label)
     axes.axhline(float(here.mmse_limit.max()), color="black", linewidth=0.8, linestyle=":", label="state evolution")
     axes.set(

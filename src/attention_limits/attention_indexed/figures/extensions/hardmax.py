@@ -8,22 +8,33 @@ from attention_limits.attention_indexed.figures.shared import (
     amp_key,
     output_key,
     output_theory,
-    published_runs,
     setting,
     theory,
     with_unknown_scale,
 )
-from attention_limits.plotting import PUBLISHED, banded_line, house_style, new_figure
+from attention_limits.plotting import (
+    BLUE,
+    KEY,
+    MIDDLE,
+    ORANGE,
+    PUBLISHED,
+    banded_line,
+    house_style,
+    mark_threshold,
+    new_figure,
+    ordered_colors,
+    published_runs,
+)
 
-BAYES, CODE = "#0072B2", "#D55E00"
-TOKENS = {2: (BAYES, "o"), 3: ("#009E73", "s"), 4: ("#CC79A7", "D"), 5: (CODE, "v")}
+BAYES, CODE = BLUE, ORANGE
+TOKENS = dict(zip((2, 3, 4, 5), zip(ordered_colors((2, 3, 4, 5)), "osDv", strict=True), strict=True))
 
 
 @house_style
 def draw(cubes):
     """Left two tokens at rho = 0.5, from hardmax_bayes and hardmax_published; right from hardmax_tokens and its small width.
     Above the error of the estimate, below that of the output."""
-    figure, ((left, right), below) = new_figure(2, 2, 8.8, 7.2)
+    figure, ((left, right), below) = new_figure(2, 2, MIDDLE, 7.2)
     _draw_two_tokens(left, cubes["hardmax_bayes"], theory(cubes["hardmax_published"], 0.5))
     _draw_tokens(right, cubes["hardmax_tokens"], cubes["hardmax_tokens_small_width"])
     _draw_outputs(below, cubes["hardmax_bayes"], cubes["hardmax_tokens"])
@@ -58,7 +69,7 @@ def _draw_two_tokens(axes, cube, code):
     axes.plot(tail.alpha, tail, color="black", linestyle=":", label=r"law of large $\alpha$, $\propto \alpha^{-2}$")
     axes.plot(code.alpha, code, color=CODE, linestyle="--", label="channel of the published code")
     axes.plot(*HARDMAX_CURVES[0.5].T, **PUBLISHED, label="published state evolution")
-    published_runs(axes, HARDMAX_AMP[0.5], "published AMP (standard deviation)", color="0.55", markersize=3.5, zorder=1)
+    published_runs(axes, HARDMAX_AMP[0.5], "published AMP (standard deviation)")
     axes.set(
         xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$", ylabel=ESTIMATION,
         xlim=(0.02, 20), ylim=(2e-4, 1.5), title=r"$T = 2$, $\rho = 0.5$",
@@ -75,7 +86,7 @@ def _draw_tokens(axes, cube, limit):
         threshold = float(part.weak_threshold.max())
         label = rf"$T = {tokens:g}$, $\bar\alpha_w = {threshold:.4f}$"
         banded_line(axes, part.rescaled_alpha, part.mmse, part.mmse_error, color, label)
-        axes.axvline(threshold, 0.45, color=color, linewidth=0.8, linestyle=":", zorder=1)
+        mark_threshold(axes, threshold, color)
         if tokens not in cube.tokens:
             continue
         finite = cube.sel(tokens=tokens)
@@ -85,9 +96,9 @@ def _draw_tokens(axes, cube, limit):
         law = finite.mmse_tail.isel(replica=0).dropna("alpha").sel(alpha=slice(0.4, None))
         axes.plot(law.alpha / ratio, law, color=color, linewidth=0.8, linestyle="-.")
         amp(axes, finite, color, scale=1.0 / ratio, marker=marker)
-    axes.plot([], [], "-.", color="0.3", linewidth=0.8, label=r"law of large $\alpha$, $\rho = 0.5$")
-    axes.plot([], [], "-", color="0.3", label=r"$\rho \to 0$")
-    axes.plot([], [], "--", color="0.3", label=r"$\rho = 0.5$")
+    axes.plot([], [], "-.", color=KEY, linewidth=0.8, label=r"law of large $\alpha$, $\rho = 0.5$")
+    axes.plot([], [], "-", color=KEY, label=r"$\rho \to 0$")
+    axes.plot([], [], "--", color=KEY, label=r"$\rho = 0.5$")
     amp_key(axes, cube)
     axes.set(
         xscale="log", yscale="log", xlabel=r"samples per dimension and width $\bar\alpha = n/(dr)$", xlim=(0.05, 20),

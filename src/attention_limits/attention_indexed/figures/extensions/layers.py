@@ -5,7 +5,19 @@ import numpy as np
 from attention_limits.attention_indexed.figures.shared import model
 from attention_limits.attention_indexed.readings import mean_of_passed
 from attention_limits.pipeline.cubes.readings import passed
-from attention_limits.plotting import LAYER_COLORS, curve, flagged_entry, house_style, new_figure, present
+from attention_limits.plotting import (
+    COLORS,
+    KEY,
+    LAYER_COLORS,
+    WIDE,
+    curve,
+    flagged_entry,
+    house_style,
+    legend_below,
+    mark_threshold,
+    new_figure,
+    present,
+)
 
 _PANELS = {
     "two_layers_skip": "softmax, T = 2",
@@ -23,23 +35,20 @@ _LOOKS = {
 @house_style
 def draw(cubes):
     """From the cubes two_layers_skip, two_layers_tokens and two_layers_hardmax: state evolution with its band."""
-    figure, axes = new_figure(1, 3, 12.0, 3.6, sharey=True)
+    figure, axes = new_figure(1, 3, WIDE, 3.9, sharey=True)
     for ax, (name, title) in zip(axes, _PANELS.items(), strict=True):
         cube = cubes[name]
         _theory(ax, cube)
         ax.set(title=title, xlabel=r"samples per squared dimension $\alpha = n/d^2$")
         recovery = float(np.nanmax(cube.recovery_threshold))
         if np.isfinite(recovery):
-            ax.axvline(recovery, color="0.4", linewidth=0.6)
-            ax.annotate(
-                r"$\alpha_\mathrm{rec}$", (recovery, 0.97), xycoords=("data", "axes fraction"), xytext=(3, 0),
-                textcoords="offset points", va="top", fontsize=7.5,
-            )  # fmt: skip
+            mark_threshold(ax, recovery, COLORS["bayes"])
             ax.set_xlim(0, float(cube.alpha.max()))
         else:
             ax.set_xscale("log")
     axes[0].set(ylabel=r"error $\|S_l - \hat S_l\|_F^2/d$", ylim=(0, 1.05))
-    _key(axes[-1])
+    _key(axes[0])
+    legend_below(figure, axes)
     return figure
 
 
@@ -63,7 +72,7 @@ def _key(axes):
     for layer in (1, 2):
         axes.plot([], [], "-", color=LAYER_COLORS[layer], label=f"layer {layer}")
     for skip, look in _LOOKS.items():
-        axes.plot([], [], color="0.3", label=f"skip strength c = {skip:g}", **look)
-    axes.errorbar([], [], [], fmt=".", color="0.3", markersize=4, elinewidth=0.8, label="computed points")
+        axes.plot([], [], color=KEY, label=f"skip strength c = {skip:g}", **look)
+    axes.errorbar([], [], [], fmt=".", color=KEY, markersize=4, elinewidth=0.8, label="computed points")
     flagged_entry(axes)
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    axes.plot([], [], "^", color=COLORS["bayes"], markersize=6, label="exact recovery")

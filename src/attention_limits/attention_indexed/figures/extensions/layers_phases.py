@@ -5,12 +5,16 @@ import numpy as np
 from attention_limits.attention_indexed.figures.shared import model
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
-    LAYER_COLORS,
-    SERIES_COLORS,
+    BLUE,
+    HARD_COLOR,
+    VERMILLION,
+    WIDE,
     banded_line,
     flagged_entry,
     house_style,
+    legend_below,
     new_figure,
+    ordered_colors,
     points,
     present,
     realised_alpha,
@@ -18,8 +22,8 @@ from attention_limits.plotting import (
 )
 
 THRESHOLDS = {
-    "uninformed_end": (LAYER_COLORS[2], "AMP reaches the informed fixed point"),
-    "information_theoretic_threshold": (LAYER_COLORS[1], "informed fixed point Bayes-optimal"),
+    "uninformed_end": (BLUE, "AMP reaches the informed fixed point"),
+    "information_theoretic_threshold": (VERMILLION, "informed fixed point Bayes-optimal"),
     "informed_begin": ("0.45", "informed fixed point exists"),
 }
 # Widths of the curves.
@@ -31,7 +35,7 @@ RESCALED = r"samples per dimension and width $\bar\alpha = n/(dr)$"
 @house_style
 def draw(cubes):
     """From the cubes layers_phases and layers_phases_amp."""
-    figure, (left, right) = new_figure(1, 2, 10.4, 3.8)
+    figure, (left, right) = new_figure(1, 2, WIDE, 4.2)
     _draw_thresholds(left, cubes["layers_phases"])
     _draw_fixed_points(right, cubes["layers_phases"])
     _draw_messages(right, cubes["layers_phases_amp"])
@@ -39,7 +43,7 @@ def draw(cubes):
         xlabel=RESCALED, ylabel=r"error of layer 1, $\|S_1 - \hat S_1\|_F^2/d$", xlim=(2.0, 5.0), ylim=(0.0, 1.05)
     )
     flagged_entry(right)
-    right.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    legend_below(figure, (left, right))
     return figure
 
 
@@ -59,19 +63,16 @@ def _draw_thresholds(axes, cube):
         ratio,
         lines["information_theoretic_threshold"],
         lines["uninformed_end"],
-        color="#fbe9dc",
+        color=HARD_COLOR,
         zorder=0,
         label="hard",
     )
     axes.set(xscale="log", xlabel=r"width ratio $\rho = r/d$", ylabel=RESCALED, xlim=(ratio[0], ratio[-1]))
-    low, high = axes.get_ylim()
-    axes.set_ylim(low, high + 0.35 * (high - low))
-    axes.legend(loc="upper right")
 
 
 def _draw_fixed_points(axes, cube):
     """A line for each replica: full where the fixed points are stable, dotted where they are not."""
-    for color, ratio in zip(SERIES_COLORS, SHOWN, strict=False):
+    for color, ratio in zip(ordered_colors(SHOWN, logarithmic=True), SHOWN, strict=True):
         if not np.any(np.isclose(cube.ratio, ratio)):
             continue
         here = cube.sel(ratio=ratio, method="nearest")
@@ -87,7 +88,7 @@ def _draw_fixed_points(axes, cube):
 def _draw_messages(axes, cube):
     """AMP from the prior means and from an informed start, on the same data."""
     ratio = model(cube, "ratio")
-    color = SERIES_COLORS[SHOWN.index(ratio)]
+    color = ordered_colors(SHOWN, logarithmic=True)[SHOWN.index(ratio)]
     for (name, marker), error in zip(STARTS.items(), sorted(cube.start_error.values, reverse=True), strict=True):
         part = cube.sel(start_error=error, layer=1)
         shown = present(part.mmse_by_layer).transpose("alpha", "replica")

@@ -1,6 +1,5 @@
 """Softmax attention of two tokens with Gaussian noise on the output."""
 
-import matplotlib as mpl
 import numpy as np
 
 from attention_limits.attention_indexed.figures.shared import (
@@ -13,17 +12,17 @@ from attention_limits.attention_indexed.figures.shared import (
     theory,
     threshold,
 )
-from attention_limits.plotting import banded_line, house_style, new_figure
+from attention_limits.plotting import MIDDLE, banded_line, house_style, legend_below, new_figure, ordered_colors
 
 
 @house_style
 def draw(cubes):
     """From the cube output_noise; left the error of the estimate with the bound of the theory, right that of the output."""
     cube = cubes["output_noise"]
-    figure, (left, right) = new_figure(1, 2, 8.8, 3.9)
+    figure, (left, right) = new_figure(1, 2, MIDDLE, 4.2)
     noises = cube.output_noise.values
-    for noise, place in zip(noises, np.linspace(0.0, 0.85, len(noises)), strict=True):
-        part, color = cube.sel(output_noise=noise), mpl.colormaps["plasma"](place)
+    for noise, color in zip(noises, ordered_colors(np.arange(len(noises))), strict=True):
+        part = cube.sel(output_noise=noise)
         end = threshold(part)
         learning = part.sel(alpha=part.alpha < end)
         line = theory(learning)
@@ -42,8 +41,7 @@ def draw(cubes):
         axes.set(xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$", ylabel=label)
     left.set(ylim=(1e-2, 1.5), title=r"softmax, $T = 2$, $\rho = 0.5$")
     right.set(ylim=(2e-4, None))
-    left.legend(loc="lower left", fontsize=6.5)
-    right.legend(loc="lower right", fontsize=6.5)
+    legend_below(figure, (left, right))
     return figure
 
 

@@ -3,31 +3,30 @@
 import numpy as np
 
 from attention_limits.attention_indexed.figures.shared import ESTIMATION
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import BLUE, HARD_COLOR, MIDDLE, VERMILLION, house_style, legend_below, new_figure
 
 _CUBES = {
-    "phases_size": r"$y = |h_{12}| + \sqrt{.01}\,Z$",
-    "phases_shifted_size": r"$y = |h_{12} + .3| + \sqrt{.01}\,Z$",
+    "phases_size": r"$y = |h_{12}| + \sqrt{0.01}\,Z$",
+    "phases_shifted_size": r"$y = |h_{12} + 0.3| + \sqrt{0.01}\,Z$",
 }
-_BAYES, _PASSING, _HARD = "#0072B2", "#D55E00", "#f3e3c3"
+_BAYES, _PASSING = BLUE, VERMILLION
 
 
 @house_style
 def draw(cubes):
     """Above the error, below the free entropy of each stable solution; one column for each cube."""
-    figure, axes = new_figure(2, 2, 8.8, 5.6, sharex="col")
+    figure, axes = new_figure(2, 2, MIDDLE, 6.0, sharex="col")
     for column, (name, title) in zip(axes.T, _CUBES.items(), strict=True):
         cube = cubes[name].isel(replica=0)
         ends = [float(cube[key].max()) for key in ("information_theoretic_threshold", "algorithmic_threshold")]
         for panel in column:
             if np.all(np.isfinite(ends)):
-                panel.axvspan(*ends, color=_HARD, linewidth=0, zorder=0)
+                panel.axvspan(*ends, color=HARD_COLOR, linewidth=0, zorder=0)
         _errors(column[0], cube, title)
         _entropies(column[1], cube)
     axes[0, 0].set_ylabel(ESTIMATION)
     axes[1, 0].set_ylabel("free entropy $F$ beyond no data, per $d^2$")
-    axes[0, 0].legend(loc="lower left", fontsize=6.5)
-    axes[1, 0].legend(loc="upper left", fontsize=6.5)
+    legend_below(figure, axes[:, 0])
     return figure
 
 

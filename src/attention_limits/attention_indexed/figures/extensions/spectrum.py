@@ -6,30 +6,29 @@ from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
     amp,
     amp_key,
-    mark_thresholds,
     ratio_color,
     theory,
     threshold,
 )
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import KEY, MIDDLE, VERMILLION, house_style, mark_threshold, new_figure
 
-SPIKED, WISHART = "#D55E00", ratio_color(0.2)
+SPIKED, WISHART = VERMILLION, ratio_color(0.2)
 
 
 @house_style
 def draw(cubes):
     """Left the error, from the cubes spectrum and fig2_left_softmax; right the eigenvalues of teachers and estimates."""
     cube, wishart = cubes["spectrum"], cubes["fig2_left_softmax"]
-    figure, (left, right) = new_figure(1, 2, 8.8, 3.8)
+    figure, (left, right) = new_figure(1, 2, MIDDLE, 3.8)
     for part, ratio, color, label in (
         (cube, None, SPIKED, "low rank and bulk"), (wishart, 0.2, WISHART, r"Wishart law, $\rho = 0.2$"),
     ):  # fmt: skip
         line = theory(part, ratio)
         left.plot(line.alpha, line, color=color, label=label)
         amp(left, part, color, ratio=ratio)
-        mark_thresholds(left, [threshold(part, ratio)], [color])
+        mark_threshold(left, threshold(part, ratio), color)
     amp_key(left, cube)
-    left.plot([], [], "^", color="0.3", label="exact recovery")
+    left.plot([], [], "^", color=KEY, label="exact recovery")
     left.set(xlabel=r"samples $\alpha = n/d^2$", ylabel=ESTIMATION, ylim=(0, 1.08), xlim=(0, float(cube.alpha.max())))
     left.legend(loc="upper right")
     _draw_eigenvalues(right, cube)

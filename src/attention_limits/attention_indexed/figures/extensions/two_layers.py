@@ -6,10 +6,15 @@ from attention_limits.attention_indexed.figures.shared import FLOOR, GENERALISAT
 from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
+    COLORS,
+    KEY,
     LAYER_COLORS,
+    MIDDLE,
     curve,
     flagged_entry,
     house_style,
+    legend_below,
+    mark_threshold,
     new_figure,
     points,
     present,
@@ -18,7 +23,7 @@ from attention_limits.plotting import (
 
 # Shift of the predicted errors to the right, so that they do not hide the actual ones.
 SHIFT = 0.004
-OUTPUT = "0.3"
+OUTPUT = KEY
 
 
 @house_style
@@ -26,21 +31,15 @@ def draw(cubes):
     """From the cube two_layers: state evolution with its band, AMP with the errors that it has and that it predicts; right the
     errors of the output."""
     cube = cubes["two_layers"]
-    figure, (left, right) = new_figure(1, 2, 11.4, 3.8)
+    figure, (left, right) = new_figure(1, 2, MIDDLE, 4.4)
     _draw_layers(left, cube)
     _draw_output(right, cube)
     recovery, end = float(np.nanmax(cube.recovery_threshold)), float(cube.alpha.max())
     for axes in (left, right):
-        axes.axvline(recovery, color="0.4", linewidth=0.8, linestyle=":")
-        axes.annotate(
-            r"$\alpha_\mathrm{rec} = \nu$", (recovery, 0.97), xycoords=("data", "axes fraction"), xytext=(3, 0),
-            textcoords="offset points", va="top", fontsize=7.5,
-        )  # fmt: skip
+        label = r"exact recovery, $\alpha = \nu$" if axes is left else None
+        mark_threshold(axes, recovery, COLORS["bayes"], label=label)
         axes.set(xlabel=r"samples per squared dimension $\alpha = n/d^2$", xlim=(0, end), ylim=(0, None))
-    handles, labels = (left_part + right_part for left_part, right_part in zip(
-        left.get_legend_handles_labels(), right.get_legend_handles_labels(), strict=True
-    ))  # fmt: skip
-    right.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    legend_below(figure, (left, right), ncols=3)
     return figure
 
 

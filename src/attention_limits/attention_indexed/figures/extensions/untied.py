@@ -5,16 +5,25 @@ from attention_limits.attention_indexed.figures.shared import (
     GENERALISATION,
     amp,
     amp_key,
-    mark_thresholds,
     model,
     output_key,
     output_theory,
     theory,
     threshold,
 )
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import (
+    BLUE,
+    GREEN,
+    KEY,
+    MIDDLE,
+    VERMILLION,
+    house_style,
+    legend_below,
+    mark_threshold,
+    new_figure,
+)
 
-TIED, UNTIED, RECTANGULAR = "#0072B2", "#D55E00", "#009E73"
+TIED, UNTIED, RECTANGULAR = BLUE, VERMILLION, GREEN
 
 
 @house_style
@@ -23,12 +32,13 @@ def draw(cubes):
 
     Above the error of the estimate, below that of the output.
     """
-    figure, panels = new_figure(2, 2, 9.0, 7.0)
+    figure, panels = new_figure(2, 2, MIDDLE, 7.0)
     columns = (("untied_linear", "fig3_linear"), ("untied_softmax", "fig2_right_tokens2", "untied_rectangular"))
     for (above, below), names in zip(panels.T, columns, strict=True):
         _compare(above, below, *(cubes[name] for name in names))
     for axes in panels[:, 1]:
         axes.set_ylabel("")
+    legend_below(figure, panels[:, ::-1], ncols=3)
     return figure
 
 
@@ -47,16 +57,15 @@ def _compare(above, below, untied, tied, rectangular=None):
         amp(below, cube, color, ratio=ratio, variable="error_bayes")
         recovery, last = threshold(cube, ratio), float(line.alpha[-1])
         for axes in (above, below):
-            mark_thresholds(axes, [recovery], [color])
+            mark_threshold(axes, recovery, color)
             if recovery < last:
                 # Beyond the last alpha of a cube both errors stay zero.
                 axes.plot([last, end], [0.0, 0.0], color=color)
     amp_key(above, untied)
-    above.plot([], [], "^", color="0.3", label="exact recovery")
+    above.plot([], [], "^", color=KEY, label="exact recovery")
     output_key(below, same=name == "linear")
     above.set(ylabel=ESTIMATION, ylim=(0, 1.08), title=rf"{name}, $T = {model(untied, 'tokens')}$, $\rho = {width:g}$")
     below.set(ylabel=GENERALISATION, ylim=(0, None))
     for axes in (above, below):
         axes.locator_params(axis="x", nbins=6)
         axes.set(xlabel=r"samples $\alpha = n/d^2$", xlim=(0, end))
-        axes.legend(loc="upper right")

@@ -9,13 +9,12 @@ from attention_limits.attention_indexed.figures.shared import (
     model,
     output_key,
     output_theory,
-    published_runs,
     ratio_color,
     setting,
     theory,
     with_unknown_scale,
 )
-from attention_limits.plotting import PUBLISHED, house_style, new_figure
+from attention_limits.plotting import KEY, PUBLISHED, WIDE, house_style, legend_below, new_figure, published_runs
 
 
 @house_style
@@ -25,7 +24,7 @@ def draw(cubes):
     Crosses and squares: published state evolution and AMP. Diamonds: AMP at a larger dimension, from fig1_left_dimension400.
     """
     cube, large = cubes["fig1_left_hardmax"], cubes["fig1_left_dimension400"]
-    figure, (left, right) = new_figure(1, 2, 10.4, 5.0)
+    figure, (left, right) = new_figure(1, 2, WIDE, 5.2)
     dimension = setting(cube, "matrix_amp", "dimension")
     for ratio in cube.ratio.values:
         line, color = theory(cube, ratio), ratio_color(ratio)
@@ -36,19 +35,18 @@ def draw(cubes):
         amp(right, cube, color, ratio=ratio, variable="error_bayes")
     _draw_large(left, right, large, cube)
     for index, ratio in enumerate(ratio for ratio in cube.ratio.values if ratio in HARDMAX_CURVES):
-        look = {"color": ratio_color(ratio), "markersize": 4}
-        label = None if index else "published state evolution (colour: $\\rho$)"
-        left.plot(*HARDMAX_CURVES[ratio].T, **{**PUBLISHED, **look, "markeredgewidth": 1.1}, label=label)
-        label = None if index else "published AMP (standard deviation)"
-        published_runs(left, HARDMAX_AMP[ratio], label, **look, zorder=1)
+        color = ratio_color(ratio)
+        label = None if index else "published (bars: standard deviation of AMP)"
+        left.plot(*HARDMAX_CURVES[ratio].T, **{**PUBLISHED, "color": color}, label=label)
+        published_runs(left, HARDMAX_AMP[ratio], None, color)
     amp_key(left, cube)
-    left.plot([], [], ":", color="0.3", linewidth=0.8, label="with the unknown scale")
+    left.plot([], [], ":", color=KEY, linewidth=0.8, label="with the unknown scale")
     output_key(right)
     left.set(ylabel=ESTIMATION, ylim=(4e-4, 1.3))
     right.set(ylabel=GENERALISATION, ylim=(1e-2, 2.5))
     for axes in (left, right):
         axes.set(xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$")
-        axes.legend(loc="lower left")
+    legend_below(figure, (left, right))
     return figure
 
 

@@ -2,7 +2,7 @@
 
 from attention_limits.attention_indexed.figures.papers.published import HARDMAX_SMALL_WIDTH
 from attention_limits.attention_indexed.figures.papers.widths import draw_small_width
-from attention_limits.plotting import PUBLISHED, house_style
+from attention_limits.plotting import ORANGE, PUBLISHED, house_style, legend_below
 
 
 @house_style
@@ -11,8 +11,10 @@ def draw(cubes):
     hardmax_published_small_width)."""
     cube, code = cubes["fig1_right_small_width"], cubes["hardmax_published_small_width"].mmse.isel(replica=0, ratio=0)
     threshold = float(cube.weak_threshold.max())
-    figure, axes = draw_small_width(cube, True, [(threshold, rf"$\bar\alpha_w = {threshold:.4f}$")])
-    axes.plot(code.rescaled_alpha, code, color="#D55E00", linestyle="--", label=r"published channel, $\rho \to 0$")
+    figure, axes, outputs = draw_small_width(
+        cube, True, [(threshold, rf"$\bar\alpha_w = {threshold:.4f}$, learning begins")]
+    )
+    axes.plot(code.rescaled_alpha, code, color=ORANGE, linestyle="--", label=r"published channel, $\rho \to 0$")
     axes.plot(*HARDMAX_SMALL_WIDTH.T, **PUBLISHED, label=r"published, $\rho \to 0$")
-    axes.legend(loc="upper right")
+    legend_below(figure, (axes, outputs))
     return figure

@@ -5,16 +5,26 @@ from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
     GENERALISATION,
     amp,
-    mark_thresholds,
     model,
     output_theory,
-    published_runs,
     setting,
     theory,
     threshold,
 )
 from attention_limits.attention_indexed.readings import errors_of_mean
-from attention_limits.plotting import house_style, new_figure, points, sound_mean
+from attention_limits.plotting import (
+    COLORS,
+    GREEN,
+    PURPLE,
+    SKY,
+    WIDE,
+    house_style,
+    legend_below,
+    mark_threshold,
+    new_figure,
+    points,
+    published_runs,
+)
 
 # The number of starts in the mean that the publication shows.
 STARTS = 32
@@ -24,7 +34,6 @@ _PANELS = (
     ("fig2_right_tokens3", None, "fig2_right_descent_tokens3", ()),
     ("fig4_tokens5", 0.5, "fig2_right_descent_tokens5", (4, 6)),
 )
-_MARKERS = {2: "x", 4: "+", 6: "x"}
 # A start fits its data where the training error falls below this fraction of that of the first record.
 _FITTED = 1e-3
 
@@ -32,7 +41,7 @@ _FITTED = 1e-3
 @house_style
 def draw(cubes):
     """One column per number of tokens; as a function of equations per distinct entry of S the theory above is the same line."""
-    figure, (panels, outputs) = new_figure(2, 3, 12.4, 8.2, sharey="row")
+    figure, (panels, outputs) = new_figure(2, 3, WIDE, 7.6, sharey="row")
     for axes, below, (name, ratio, descent, published) in zip(panels, outputs, _PANELS, strict=True):
         cube, line = cubes[name], theory(cubes[name], ratio)
         tokens = model(cube, "tokens")
@@ -41,21 +50,20 @@ def draw(cubes):
         axes.plot(
             scale * line.alpha, 2.0 * line, ":", color="black", linewidth=0.9, label="twice the Bayes-optimal error"
         )
-        mark_thresholds(axes, [scale * threshold(cube, ratio)], ["black"])
+        mark_threshold(axes, scale * threshold(cube, ratio), COLORS["bayes"])
         _draw_descent(axes, cubes[descent], scale)
-        label = f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
-        amp(axes, cube, "#0072B2", label, ratio, scale)
+        amp(axes, cube, COLORS["amp"], "AMP", ratio, scale)
         for number in published:
             _draw_published(axes, number)
         if tokens in SOFTMAX_AMP:
-            published_runs(axes, SOFTMAX_AMP[tokens], "published AMP (standard deviation)", scale)
-        axes.set(title=f"$T = {tokens}$")
+            published_runs(axes, SOFTMAX_AMP[tokens], "published AMP (standard deviation)", COLORS["amp"], scale)
+        axes.set(title=f"$T = {tokens}$, AMP at $d = {setting(cube, 'matrix_amp', 'dimension')}$")
         _draw_outputs(below, cube, ratio, cubes[descent], scale)
         for panel in (axes, below):
             panel.set(xlabel=r"equations per distinct entry of $S$, $\alpha (T^2 + T - 2)$", xlim=(0, 1.2))
-            panel.legend(loc="upper right")
     panels[0].set(ylabel=ESTIMATION, ylim=(0, None))
     outputs[0].set(ylabel=GENERALISATION, ylim=(0, None))
+    legend_below(figure, (panels, outputs), ncols=3)
     return figure
 
 
@@ -68,9 +76,8 @@ def _draw_published(axes, tokens):
     """Published gradient descent of this number of tokens, one start and the mean of 32, within the axis."""
     for index, curves in enumerate((DESCENT, AVERAGED_DESCENT)):
         values = curves[tokens][equations(tokens) * curves[tokens][:, 0] < 1.2]
-        label = None if index else f"published descent, $T = {tokens}$, $d = 200$"
-        look = {"fmt": _MARKERS[tokens], "color": "0.45", "markersize": 4, "zorder": 1}
-        published_runs(axes, values, label, equations(tokens), **look)
+        label = None if index else "published descent, $d = 200$"
+        published_runs(axes, values, label, COLORS["descent"], equations(tokens))
 
 
 def _fitted(cube):
@@ -81,20 +88,18 @@ def _fitted(cube):
 
 
 def _draw_descent(axes, cube, scale):
-    """One start, the mean of `STARTS` by its law, and the limit of infinitely many; filled where the starts fit the data."""
+    """One start, the mean of `STARTS` by its law, and the limit of infinitely many; starts that do not fit fail a flag."""
     run = int(cube.average.max())
     law = "" if run >= STARTS else f" (law, from {run})"
     alpha = scale * cube.alpha.values
     shown = (
-        (cube.mmse_average.sel(average=1), "#D55E00", "v", "gradient descent, one start"),
-        (errors_of_mean(cube, STARTS), "#CC79A7", "D", f"mean of {STARTS} starts{law}"),
-        (cube.mmse_extrapolated, "#E69F00", "*", "limit of many starts"),
+        (cube.mmse_average.sel(average=1), COLORS["descent"], "v", "gradient descent, one start"),
+        (errors_of_mean(cube, STARTS), PURPLE, "D", f"mean of {STARTS} starts{law}"),
+        (cube.mmse_extrapolated, COLORS["average"], "*", "limit of many starts"),
     )
     for values, color, marker, label in shown:
         replicas = values.transpose("alpha", "replica").values
-        flags = _fitted(cube)
-        axes.plot(alpha, sound_mean(replicas, flags)[0], color=color, linewidth=0.8, alpha=0.6, zorder=1)
-        points(axes, alpha, replicas, flags, color, label, marker)
+        points(axes, alpha, replicas, _fitted(cube), color, label, marker)
 
 
 def _draw_outputs(axes, cube, ratio, descent, scale):
@@ -102,14 +107,14 @@ def _draw_outputs(axes, cube, ratio, descent, scale):
     output_theory(axes, cube, "black", ratio, scale)
     axes.plot([], [], color="black", label="posterior mean of the output")
     axes.plot([], [], color="black", linestyle="--", linewidth=0.9, label="output of the estimate")
-    amp(axes, cube, "#0072B2", "AMP, posterior mean", ratio, scale, variable="error_bayes")
-    amp(axes, cube, "#56B4E9", "AMP, output of the estimate", ratio, scale, "s", "error_plug_in")
+    amp(axes, cube, COLORS["amp"], "AMP, posterior mean", ratio, scale, variable="error_bayes")
+    amp(axes, cube, SKY, "AMP, output of the estimate", ratio, scale, "s", "error_plug_in")
     most = int(descent.average.max())
     shown = (
-        (descent.error_plug_in_average.sel(average=1), "#D55E00", "v", "gradient descent, one start"),
+        (descent.error_plug_in_average.sel(average=1), COLORS["descent"], "v", "gradient descent, one start"),
         # Fewer starts than above, hence another symbol.
-        (descent.error_plug_in_average.sel(average=most), "#882255", "p", f"output of the mean of {most} estimates"),
-        (descent.error_outputs_extrapolated, "#E69F00", "*", "limit of the mean output of many starts"),
+        (descent.error_plug_in_average.sel(average=most), GREEN, "p", f"output of the mean of {most} estimates"),
+        (descent.error_outputs_extrapolated, COLORS["average"], "*", "limit of the mean output of many starts"),
     )
     alpha = scale * descent.alpha.values
     for values, color, marker, label in shown:

@@ -2,21 +2,19 @@
 
 from attention_limits.attention_indexed.figures.papers.widths import draw_outputs, draw_widths
 from attention_limits.attention_indexed.figures.shared import model
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import MIDDLE, house_style, legend_below, new_figure
 
 
 @house_style
 def draw(cubes):
     """One column for each of the cubes fig4_tokens4 and fig4_tokens5: error of the estimate, and of the output."""
-    figure, panels = new_figure(2, 2, 9.0, 6.8, sharey="row")
+    figure, panels = new_figure(2, 2, MIDDLE, 6.8, sharey="row")
     for (above, below), name in zip(panels.T, ("fig4_tokens4", "fig4_tokens5"), strict=True):
         draw_widths(above, cubes[name])
         draw_outputs(below, cubes[name])
         above.set_title(f"$T = {model(cubes[name], 'tokens')}$")
     panels[1, 0].set_ylim(0, 1.05 * _largest(cubes))
-    for above, below in panels.T:
-        above.legend(loc="upper right")
-        below.legend(loc="upper right")
+    legend_below(figure, panels)
     for axes in panels[:, 1]:
         axes.set_ylabel("")
     return figure

@@ -11,30 +11,38 @@ from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
     amp,
     amp_key,
-    mark_thresholds,
     model,
-    published_runs,
     setting,
     theory,
 )
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import (
+    COLORS,
+    GREEN,
+    PUBLISHED,
+    WIDE,
+    house_style,
+    legend_below,
+    mark_threshold,
+    new_figure,
+    published_runs,
+)
 
 # Variances of the output noise. Noise of variance tau on the scores has the variance 2 tau on the score of one token.
 _NOISES = (0.0, 0.25)
-_BAYES, _DECAY, _LONG = "#0072B2", "#D55E00", "#009E73"
+_BAYES, _AMP, _DECAY, _LONG = COLORS["bayes"], COLORS["amp"], COLORS["erm"], GREEN
 
 
 @house_style
 def draw(cubes):
     """Left and middle quadratic_network and quadratic_network_decay; right bilinear_regression_short and _long."""
-    figure, panels = new_figure(1, 3, 12.0, 3.9, sharey=True)
+    figure, panels = new_figure(1, 3, WIDE, 4.2, sharey=True)
     for axes, noise in zip(panels[:2], _NOISES, strict=True):
         _quadratic(axes, cubes["quadratic_network"], cubes["quadratic_network_decay"], noise)
-    _bilinear(panels[2], {"bilinear_regression_short": (_BAYES, "o"), "bilinear_regression_long": (_LONG, "D")}, cubes)
+    _bilinear(panels[2], {"bilinear_regression_short": (_AMP, "o"), "bilinear_regression_long": (_LONG, "D")}, cubes)
     for axes in panels:
         axes.set_xlabel(r"samples $\alpha = n/d^2$")
-        axes.legend(loc="upper right")
     panels[0].set(ylabel=ESTIMATION, ylim=(0, 1.25))
+    legend_below(figure, panels)
     return figure
 
 
@@ -44,11 +52,11 @@ def _quadratic(axes, cube, decay, noise):
         part = cube.sel(output_noise=noise)
         line = theory(part)
         axes.plot(line.alpha, line, color=_BAYES, label="Bayes-optimal")
-        amp(axes, part, _BAYES)
+        amp(axes, part, _AMP)
     if 0.5 * noise in decay.score_noise:
         _decay(axes, decay.sel(score_noise=0.5 * noise).isel(replica=0))
-    axes.plot(*QUADRATIC_CURVES[noise].T, "x", color="black", markersize=5, label="published theory")
-    published_runs(axes, QUADRATIC_AMP[noise], "published AMP, $d = 200$")
+    axes.plot(*QUADRATIC_CURVES[noise].T, **PUBLISHED, label="published theory")
+    published_runs(axes, QUADRATIC_AMP[noise], "published AMP, $d = 200$", _AMP)
     amp_key(axes, cube)
     title = rf"quadratic network, $\rho = {model(cube, 'ratio'):g}$, $\Delta = {noise:g}$"
     axes.set(xlim=(0, 0.6), title=title)
@@ -61,7 +69,7 @@ def _decay(axes, part):
     ends = float(part.recovery_threshold.max()), float(part.exact_recovery.max())
     for end, color in zip(ends, (_BAYES, _DECAY), strict=True):
         if np.isfinite(end):
-            mark_thresholds(axes, [end], [color])
+            mark_threshold(axes, end, color)
 
 
 def _bilinear(axes, looks, cubes):
@@ -70,10 +78,10 @@ def _bilinear(axes, looks, cubes):
         cube = cubes[name]
         line, aspect = theory(cube), model(cube, "aspect")
         axes.plot(line.alpha, line, color=color, label=rf"Bayes-optimal, $d_k = {aspect:g}\, d_q$")
-        axes.plot(*BILINEAR_CURVES[aspect].T, "x", color="black", markersize=5)
+        axes.plot(*BILINEAR_CURVES[aspect].T, **PUBLISHED)
         amp(axes, cube, color, marker=marker)
         axes.plot(
             [], [], marker, color=color, markersize=4, label=f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
         )
-    axes.plot([], [], "x", color="black", markersize=5, label="published theory")
+    axes.plot([], [], **PUBLISHED, label="published theory")
     axes.set(xlim=(0, 1.0), title=rf"bilinear regression, $r = d_q/2$, $\Delta = {model(cube, 'output_noise'):g}$")

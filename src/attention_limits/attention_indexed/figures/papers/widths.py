@@ -7,7 +7,6 @@ from attention_limits.attention_indexed.figures.shared import (
     GENERALISATION,
     amp,
     amp_key,
-    mark_thresholds,
     model,
     output_key,
     output_theory,
@@ -15,17 +14,25 @@ from attention_limits.attention_indexed.figures.shared import (
     theory,
     threshold,
 )
-from attention_limits.plotting import PUBLISHED, banded_line, house_style, new_figure
+from attention_limits.plotting import (
+    KEY,
+    MIDDLE,
+    PUBLISHED,
+    banded_line,
+    house_style,
+    legend_below,
+    mark_threshold,
+    new_figure,
+)
 
 
 @house_style
 def draw_two_panels(cube, published=None):
     """The figure of both errors side by side, as `draw_widths` and `draw_outputs` draw them."""
-    figure, (left, right) = new_figure(1, 2, 8.8, 3.8)
+    figure, (left, right) = new_figure(1, 2, MIDDLE, 4.0)
     draw_widths(left, cube, published)
     draw_outputs(right, cube)
-    left.legend(loc="upper right")
-    right.legend(loc="upper right")
+    legend_below(figure, (left, right))
     return figure
 
 
@@ -42,8 +49,9 @@ def draw_widths(axes, cube, published=None):
         axes.plot(*published[ratio].T, **PUBLISHED, label=None if index else "published state evolution")
     amp_key(axes, cube)
     _mark(axes, cube)
-    axes.plot([], [], "^", color="0.3", markersize=6, label="exact recovery")
+    axes.plot([], [], "^", color=KEY, markersize=6, label="exact recovery")
     axes.set(xlabel=r"samples $\alpha = n/d^2$", ylabel=ESTIMATION, ylim=(0, 1.08), xlim=(0, float(cube.alpha.max())))
+    axes.locator_params(axis="x", nbins=5)
 
 
 def draw_outputs(axes, cube):
@@ -57,6 +65,7 @@ def draw_outputs(axes, cube):
     axes.set(
         xlabel=r"samples $\alpha = n/d^2$", ylabel=GENERALISATION, ylim=(0, None), xlim=(0, float(cube.alpha.max()))
     )
+    axes.locator_params(axis="x", nbins=5)
 
 
 def _mark(axes, cube):
@@ -65,16 +74,17 @@ def _mark(axes, cube):
     thresholds = [threshold(cube, ratio) for ratio in ratios]
     shared = np.isclose(thresholds, max(thresholds)) & (ratios > 1)
     colors = [ratio_color(1.0 if same else ratio) for ratio, same in zip(ratios, shared, strict=True)]
-    mark_thresholds(axes, thresholds, colors)
+    for position, color in zip(thresholds, colors, strict=True):
+        mark_threshold(axes, position, color)
 
 
 @house_style
 def draw_small_width(cube, logarithmic, marks):
-    """One line per ratio, that of the limit in black; `marks` are the values of alpha / rho to mark, with their labels.
+    """One line per ratio, that of the limit in black; `marks` are thresholds of alpha / rho with their labels.
 
-    A logarithmic x axis is for learning without exact recovery. Returns the figure, and the axes of the error of the estimate.
+    A logarithmic x axis is for learning without exact recovery. Returns the figure and both axes; the caller adds the legend.
     """
-    figure, (left, right) = new_figure(1, 2, 9.2, 3.7)
+    figure, (left, right) = new_figure(1, 2, MIDDLE, 4.0)
     part = cube.isel(replica=0)
     for ratio in cube.ratio.values[::-1]:
         at, label = part.sel(ratio=ratio), rf"$\rho = {ratio:g}$" if ratio else r"$\rho \to 0$"
@@ -84,21 +94,17 @@ def draw_small_width(cube, logarithmic, marks):
             error = at[f"{variable}_uncertainty"]
             banded_line(right, part.rescaled_alpha, at[variable], error, linewidth=width, **look)
     for axes in (left, right):
-        for position, text in marks:
-            axes.axvline(position, color="0.6", linewidth=0.8, linestyle=":", zorder=1)
-            axes.annotate(
-                text, (position, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 2), textcoords="offset points",
-                ha="center", va="bottom", fontsize=7.5,
-            )  # fmt: skip
+        for position, _ in marks:
+            mark_threshold(axes, position, ratio_color(0))
         axes.set(
             xlabel=r"samples per dimension and width $\bar\alpha = n/(dr)$",
             xscale="log" if logarithmic else "linear",
             xlim=(float(part.rescaled_alpha[0]), float(part.rescaled_alpha[-1])),
         )
+    for _, text in marks:
+        left.plot([], [], "^", color=ratio_color(0), markersize=6, label=text)
     for label, width in (("posterior mean of the output", 1.5), ("output of the estimate", 0.7)):
-        right.plot([], [], color="0.3", linewidth=width, label=label)
-    right.legend(loc="upper right")
+        right.plot([], [], color=KEY, linewidth=width, label=label)
     left.set(ylabel=ESTIMATION, ylim=(0, 1.03))
-    # Room for the legend above the curves.
-    right.set(ylabel=GENERALISATION, ylim=(0, 1.2 * float(part.error_plug_in.max())))
-    return figure, left
+    right.set(ylabel=GENERALISATION, ylim=(0, None))
+    return figure, left, right

@@ -3,13 +3,23 @@
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
-from attention_limits.plotting import curve, house_style, new_figure, points, present, realised_alpha
+from attention_limits.plotting import (
+    COLORS,
+    NARROW,
+    curve,
+    house_style,
+    legend_below,
+    new_figure,
+    points,
+    present,
+    realised_alpha,
+)
 from attention_limits.sequence_multi_index.figures.papers.fig2 import gamp_cosines
 
 _WAYS = {
-    "batch_reuse_sgd": ("C1", "s", "gradient descent, batches of the data used several times"),
-    "online_sgd": ("C2", "^", "gradient descent, {} fresh sequences per dimension"),
-    "gamp": ("C0", "o", "GAMP"),
+    "batch_reuse_sgd": (COLORS["descent"], "s", "gradient descent, batches of the data used several times"),
+    "online_sgd": (COLORS["average"], "v", "gradient descent, {} fresh sequences per dimension"),
+    "gamp": (COLORS["amp"], "o", "GAMP"),
 }
 
 
@@ -17,12 +27,12 @@ _WAYS = {
 def draw(cubes):
     """|cos| between the estimate and the teacher, from the cube phase_retrieval_descent."""
     cube = cubes["phase_retrieval_descent"]
-    figure, axes = new_figure(1, 1, 5.6, 4.5)
+    figure, axes = new_figure(1, 1, NARROW, 4.6)
     theory = cube.sel(estimator="state_evolution", layer=1, layer_star=1).transpose("alpha", "replica", ...)
     # For a posterior mean the squared cosine is Q.
     cosine = present(np.sqrt(theory.overlap))
     settled = passed(theory, "overlap").sel(alpha=cosine.alpha).values
-    curve(axes, cosine.alpha.values, cosine.values, "0.3", "state evolution, uninformed start", flags=settled)
+    curve(axes, cosine.alpha.values, cosine.values, COLORS["bayes"], "state evolution, uninformed start", flags=settled)
     specs = specifications(cube)
     dimension, online = specs["gaussian_sequences"]["solver"]["dimension"], specs["online_sgd"]["solver"]
     fresh = online["batch"] * online["batches"] / dimension
@@ -38,7 +48,7 @@ def draw(cubes):
     # Mean |cos| of a random vector at large D.
     axes.axhline(np.sqrt(2.0 / (np.pi * dimension)), color="0.5", linestyle=":", linewidth=1, label="random vector")
     axes.set_xlim(0, 1.05 * float(theory.alpha.max()))
-    figure.legend(loc="outside upper center")
+    legend_below(figure, axes, ncols=1)
     return figure
 
 

@@ -1,7 +1,18 @@
 """The published learning curves of two and three layers beside the model itself and a regularised channel."""
 
 from attention_limits.pipeline.cubes.readings import passed
-from attention_limits.plotting import LAYER_COLORS, PUBLISHED, curve, house_style, new_figure, points, present
+from attention_limits.plotting import (
+    KEY,
+    LAYER_COLORS,
+    MIDDLE,
+    PUBLISHED,
+    curve,
+    house_style,
+    legend_below,
+    new_figure,
+    present,
+    theory_points,
+)
 from attention_limits.sequence_multi_index.figures.papers.published import FIG1_OVERLAPS, FIG3_OVERLAPS
 
 REGULARIZED = r"$\epsilon = 10^{-3}$ added to $V$"
@@ -10,26 +21,23 @@ REGULARIZED = r"$\epsilon = 10^{-3}$ added to $V$"
 @house_style
 def draw(cubes):
     """Two layers from fig1_learning_curve and fig1_regularized (left), three from fig3_three_layers and fig3_regularized."""
-    figure, (left, right) = new_figure(1, 2, 8.8, 3.6, sharey=True)
+    figure, (left, right) = new_figure(1, 2, MIDDLE, 3.8, sharey=True)
     for layer in (2, 1):
         _model(left, cubes["fig1_learning_curve"], layer, FIG1_OVERLAPS)
         regularized = present(cubes["fig1_regularized"].overlap.sel(layer=layer, layer_star=layer))
         flags = passed(cubes["fig1_regularized"], "overlap").sel(alpha=regularized.alpha).values
-        curve(left, regularized.alpha, regularized.values, LAYER_COLORS[layer], None, "--", flags)
-    left.plot([], [], "--", color="0.3", label=REGULARIZED)
-    left.plot([], [], **{**PUBLISHED, "clip_on": True}, label="published")
+        theory_points(left, regularized.alpha.values, regularized.values, flags, LAYER_COLORS[layer])
+    left.plot([], [], "_", color=KEY, markersize=9, markeredgewidth=1.6, label=REGULARIZED)
+    left.plot([], [], **PUBLISHED, label="published")
     three = cubes["fig3_regularized"]
     for layer in (3, 2, 1):
         _model(right, cubes["fig3_three_layers"], layer, FIG3_OVERLAPS)
         regularized = present(three.overlap.sel(layer=layer, layer_star=layer))
         flags = passed(three, "overlap").sel(alpha=regularized.alpha).values
-        points(right, regularized.alpha.values, regularized.values, flags, LAYER_COLORS[layer], None)
-    right.plot([], [], "o", color="0.3", markersize=4, label=REGULARIZED)
-    right.plot([], [], **{**PUBLISHED, "clip_on": True}, label="published")
+        theory_points(right, regularized.alpha.values, regularized.values, flags, LAYER_COLORS[layer])
     for axes, largest, title in ((left, 1.6, "two layers"), (right, 2.03, "three layers")):
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$", xlim=(0, largest), ylim=(-0.03, 1.05), title=title)
-    left.legend(loc="lower right", fontsize=6.5)
-    right.legend(loc="center", bbox_to_anchor=(0.44, 0.5), fontsize=6.5)
+    legend_below(figure, (right, left), ncols=5)
     left.set(ylabel=r"overlap with the teacher $Q$")
     return figure
 

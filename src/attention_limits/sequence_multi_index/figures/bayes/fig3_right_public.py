@@ -3,7 +3,7 @@
 import itertools
 
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure
+from attention_limits.plotting import LAYER_COLORS, PUBLISHED, WIDE, curve, house_style, legend_below, new_figure
 from attention_limits.sequence_multi_index.figures.papers.fig3_right import corpus_title, draw_accuracies
 from attention_limits.sequence_multi_index.figures.papers.published import FIG3_SIMILARITIES
 
@@ -14,7 +14,7 @@ def draw(cubes):
     cube = cubes["fig3_trec_public"]
     columns = list(itertools.product(cube.embedding_std.values, cube.learning_rate.values))
     figure, axes = new_figure(
-        2, len(columns), 3.2 * len(columns) + 0.7, 5.2,
+        2, len(columns), WIDE, 5.6,
         sharex=True, sharey="row", squeeze=False, height_ratios=(3, 2),
     )  # fmt: skip
     # The start, t = 0, has no place on a logarithmic axis.
@@ -28,9 +28,7 @@ def draw(cubes):
         bottom.set(xlabel="epoch $t$", xscale="log", xlim=(shown.epoch.values[0] / 2, cube.epoch.values[-1]))
     axes[0, 0].set(ylabel="similarity of layer $l$ with its end", ylim=(0, 1.03))
     axes[1, 0].set(ylabel="share of right answers", ylim=(0, 1.03))
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    more = axes[1, 0].get_legend_handles_labels()
-    figure.legend(handles + more[0], labels + more[1], loc="outside lower center", ncols=3)
+    legend_below(figure, axes, ncols=5)
     figure.suptitle(corpus_title(specifications(cube)["trec"]["model"], cube), fontsize=9.5)
     return figure
 
@@ -47,6 +45,6 @@ def _similarities(axes, part, layer):
     there = FIG3_SIMILARITIES[:, 0] <= epochs[-1]
     t, mean, error = FIG3_SIMILARITIES[there][:, [0, 2 * layer - 1, 2 * layer]].T
     axes.errorbar(
-        t, mean, yerr=error, color=color, marker="o", markersize=3.5, markerfacecolor="white", linestyle="none", elinewidth=0.8,
+        t, mean, yerr=error, elinewidth=0.8, **{**PUBLISHED, "color": color},
         label=rf"published, $W_{layer}^T W_{layer}^{{}}$",
     )  # fmt: skip

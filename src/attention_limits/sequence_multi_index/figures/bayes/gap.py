@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed
-from attention_limits.plotting import LAYER_COLORS, house_style, new_figure, points, present
+from attention_limits.plotting import LAYER_COLORS, NARROW, house_style, new_figure, points, present
 
 
 @house_style
@@ -11,7 +11,7 @@ def draw(cubes):
     """The difference with its error, from the cube fig1_learning_curve; both starts share the nodes of a replica."""
     cube = cubes["fig1_learning_curve"]
     uninformed, informed = (cube.sel(estimator=name) for name in ("state_evolution", "state_evolution_informed"))
-    figure, axes = new_figure(1, 1, 4.6, 3.2)
+    figure, axes = new_figure(1, 1, NARROW, 3.4)
     for layer, shift in ((1, -0.006), (2, 0.006)):
         difference = present((informed.overlap - uninformed.overlap).sel(layer=layer, layer_star=layer))
         settled = passed(informed, "overlap") * passed(uninformed, "overlap")

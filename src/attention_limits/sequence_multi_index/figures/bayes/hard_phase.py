@@ -4,7 +4,9 @@ import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import (
-    SERIES_COLORS,
+    COLORS,
+    HARD_COLOR,
+    NARROW,
     curve,
     flagged_entry,
     house_style,
@@ -17,8 +19,8 @@ from attention_limits.sequence_multi_index.readings import HARD, phases
 
 # Informed below uninformed: where both ends agree, the later one hides the other.
 STARTS = {
-    "informed": ("phases_gamp_informed", SERIES_COLORS[2], "s"),
-    "uninformed": ("phases_gamp", SERIES_COLORS[0], "o"),
+    "informed": ("phases_gamp_informed", COLORS["informed"], "s"),
+    "uninformed": ("phases_gamp", COLORS["uninformed"], "o"),
 }
 _PAIR = {"layer": 1, "layer_star": 1, "drop": True}
 
@@ -26,10 +28,10 @@ _PAIR = {"layer": 1, "layer_star": 1, "drop": True}
 @house_style
 def draw(cubes):
     """Overlaps against alpha, theory from phases_phase_retrieval and simulations from phases_gamp and phases_gamp_informed."""
-    theory, (figure, axes) = cubes["phases_phase_retrieval"], new_figure(1, 1, 5.2, 3.4)
+    theory, (figure, axes) = cubes["phases_phase_retrieval"], new_figure(1, 1, NARROW, 3.6)
     phase = phases(theory).phase
     axes.fill_between(
-        phase.alpha, 0, 1, where=(phase == HARD).values, transform=axes.get_xaxis_transform(), color="0.92", linewidth=0,
+        phase.alpha, 0, 1, where=(phase == HARD).values, transform=axes.get_xaxis_transform(), color=HARD_COLOR, linewidth=0,
         label="hard",
     )  # fmt: skip
     by_start = theory.overlap_by_start.sel(**_PAIR)

@@ -3,14 +3,24 @@
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
-from attention_limits.plotting import LAYER_COLORS, SERIES_COLORS, curve, house_style, new_figure, present, sound_mean
+from attention_limits.plotting import (
+    COLORS,
+    LAYER_COLORS,
+    MIDDLE,
+    curve,
+    house_style,
+    mark_threshold,
+    new_figure,
+    present,
+    theory_points,
+)
 from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
 
 
 @house_style
 def draw(cubes):
     """Entropy from the cube fig1_learning_curve (left), information from noisy_attention (right)."""
-    figure, (left, right) = new_figure(1, 2, 7.4, 3.2)
+    figure, (left, right) = new_figure(1, 2, MIDDLE, 3.4)
     _entropy(left, cubes["fig1_learning_curve"])
     _information(right, cubes["noisy_attention"])
     for axes in (left, right):
@@ -19,13 +29,12 @@ def draw(cubes):
 
 
 def _entropy(axes, cube):
-    """Uninformed start as a line, informed start as diamonds. Minus infinity is exact recovery: the curve ends there."""
-    (line, flags), (diamonds, informed) = (
+    """Uninformed start as a line, informed start as short dashes. Minus infinity is exact recovery: the curve ends there."""
+    (line, flags), (dashes, informed) = (
         _finite(cube.sel(estimator=name)) for name in ("state_evolution", "state_evolution_informed")
     )
-    curve(axes, line.alpha, line.values, SERIES_COLORS[0], "uninformed start", flags=flags)
-    mean, *_ = sound_mean(diamonds.values, informed)
-    axes.plot(diamonds.alpha, mean, "D", color=SERIES_COLORS[1], markerfacecolor="none", label="informed start")
+    curve(axes, line.alpha, line.values, COLORS["uninformed"], "uninformed start", flags=flags)
+    theory_points(axes, dashes.alpha, dashes.values, informed, COLORS["informed"], "informed start")
     axes.set(ylabel=r"entropy $h(Y|X)/D$ (nats)", title="two layers, no noise")
     axes.legend()
 
@@ -51,8 +60,7 @@ def _information(axes, cube):
     curve(second, overlap.alpha, overlap.values, LAYER_COLORS[1], None, "--", flags=flags, marker="o", markersize=3)
     axes.plot([], [], "--o", color=LAYER_COLORS[1], markersize=3, label="overlap $Q$ (right axis)")
     value, error = (float(part.item()) for part in layer_threshold_and_error(cube, 1))
-    axes.axvline(value, color="0.3", linestyle="-.", linewidth=1, label="threshold")
-    axes.axvspan(value - error, value + error, color="0.3", alpha=0.15, linewidth=0)
+    mark_threshold(axes, value, LAYER_COLORS[1], error, "threshold")
     noise = specifications(cube)["state_evolution"]["model"]["noise"]
     axes.set(ylabel="nats per dimension", ylim=(0, None), title=rf"one layer, noise $\Delta = {noise:g}$")
     second.set(ylim=(0, 1.4), yticks=[0, 0.5, 1.0])

@@ -1,7 +1,18 @@
 """Binary perceptron: overlap from both starts of state evolution, and the two published thresholds."""
 
 from attention_limits.pipeline.cubes.readings import passed
-from attention_limits.plotting import curve, house_style, new_figure, points, present
+from attention_limits.plotting import (
+    COLORS,
+    KEY,
+    NARROW,
+    PUBLISHED,
+    curve,
+    house_style,
+    mark_threshold,
+    new_figure,
+    present,
+    theory_points,
+)
 from attention_limits.sequence_multi_index.figures.papers.published import BINARY_PERCEPTRON
 from attention_limits.sequence_multi_index.readings import equal_free_entropy, free_entropy_gain, recovery
 
@@ -12,20 +23,20 @@ _PAIR = {"layer": 1, "layer_star": 1, "drop": True}
 def draw(cubes):
     """Overlaps (top) and free-entropy difference (bottom) from the cube priors_perceptron."""
     cube = cubes["priors_perceptron"]
-    figure, (top, bottom) = new_figure(2, 1, 5.2, 5.2, sharex=True, height_ratios=(3, 2))
-    _overlaps(top, cube)
+    figure, (top, bottom) = new_figure(2, 1, NARROW, 5.4, sharex=True, height_ratios=(3, 2))
+    _overlaps(top, cube, recovery(cube)[0])
     found = free_entropy_gain(cube).dropna("alpha")
-    bottom.errorbar(found.alpha, found.gain, found.error, color="0.3", marker="o", markersize=4, capsize=2, linewidth=1)
+    bottom.errorbar(found.alpha, found.gain, found.error, color=KEY, marker="o", markersize=4, capsize=2, linewidth=1)
     bottom.axhline(0, color="0.6", linewidth=0.8)
     thresholds = {
-        "optimal": (equal_free_entropy(cube), "C2", "perfect recovery is optimal"),
-        "gamp": (recovery(cube), "C1", "state evolution recovers"),
+        "optimal": (equal_free_entropy(cube), COLORS["informed"], "exact recovery is Bayes-optimal"),
+        "gamp": (recovery(cube), COLORS["uninformed"], "message passing recovers"),
     }
     for name, ((value, error), color, label) in thresholds.items():
-        for axes in (top, bottom):
-            axes.axvspan(value - error, value + error, color=color, alpha=0.3, linewidth=0)
-            axes.axvline(value, color=color, linestyle=":", linewidth=1, label=label if axes is top else None)
-        bottom.plot(BINARY_PERCEPTRON[name], 0, "^", color=color, markersize=7, label=f"published: {label}")
+        mark_threshold(top, value, color, error, label)
+        bottom.plot(
+            BINARY_PERCEPTRON[name], 0, **{**PUBLISHED, "color": color, "markersize": 6}, label=f"published: {label}"
+        )
     top.set(ylabel="overlap with the teacher", xlim=(0, 1.75), ylim=(-0.03, 1.05))
     bottom.set(xlabel=r"samples per dimension $\alpha = n/D$", ylabel="free entropy,\ninformed $-$ uninformed")
     for axes in (top, bottom):
@@ -33,10 +44,16 @@ def draw(cubes):
     return figure
 
 
-def _overlaps(axes, cube):
+def _overlaps(axes, cube, jump):
     overlap = present(cube.overlap.sel(**_PAIR).transpose("alpha", "replica"))
     settled = passed(cube, "overlap").sel(alpha=overlap.alpha).transpose("alpha", "replica").values
-    curve(axes, overlap.alpha.values, overlap.values, "C0", "uninformed start", flags=settled)
+    # The overlap jumps to one where the iteration recovers the weights: no line joins both sides.
+    below = overlap.alpha.values < jump
+    for side, name in ((below, "uninformed start"), (~below, None)):
+        if side.any():
+            curve(
+                axes, overlap.alpha.values[side], overlap.values[side], COLORS["uninformed"], name, flags=settled[side]
+            )
     informed = present(cube.overlap_by_start.sel(init="informed", **_PAIR)).transpose("alpha", "replica")
     flags = passed(cube, "overlap_by_start").sel(init="informed", alpha=informed.alpha).transpose("alpha", "replica")
-    points(axes, informed.alpha.values, informed.values, flags.values, "C3", "informed start")
+    theory_points(axes, informed.alpha.values, informed.values, flags.values, COLORS["informed"], "informed start")

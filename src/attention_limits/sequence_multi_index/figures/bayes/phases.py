@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import BLUE, NARROW, ORANGE, house_style, new_figure
 from attention_limits.sequence_multi_index.readings import EASY, HARD, IMPOSSIBLE, phases
 
 LINKS = {
@@ -15,14 +15,14 @@ LINKS = {
 }
 EXACT = EASY + 1
 NAMES = {IMPOSSIBLE: "impossible", HARD: "hard", EASY: "easy, partial recovery", EXACT: "easy, exact recovery"}
-COLORS = {IMPOSSIBLE: "#bdbdbd", HARD: "#E69F00", EASY: "#a6d4f2", EXACT: "#0072B2"}
+COLORS = {IMPOSSIBLE: "#bdbdbd", HARD: ORANGE, EASY: "#a6d4f2", EXACT: BLUE}
 UNDECIDED = {"facecolor": "white", "edgecolor": "0.7", "hatch": "////", "linewidth": 0}
 
 
 @house_style
 def draw(cubes):
     """One bar per link, from the cubes phases_*; hatched where the replicas together do not decide."""
-    figure, axes = new_figure(1, 1, 6.0, 2.8)
+    figure, axes = new_figure(1, 1, NARROW, 2.8)
     colors = ListedColormap([COLORS[code] for code in sorted(COLORS)])
     for row, name in enumerate(LINKS):
         found = phases(cubes[name])

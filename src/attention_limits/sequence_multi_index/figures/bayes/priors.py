@@ -3,7 +3,20 @@
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
-from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, points, present, realised_alpha
+from attention_limits.plotting import (
+    KEY,
+    LAYER_COLORS,
+    MIDDLE,
+    curve,
+    flagged_entry,
+    house_style,
+    legend_below,
+    mark_threshold,
+    new_figure,
+    points,
+    present,
+    realised_alpha,
+)
 from attention_limits.sequence_multi_index.readings import jump_and_error, layer_threshold_and_error
 
 PANELS = {
@@ -17,23 +30,23 @@ PANELS = {
 @house_style
 def draw(cubes):
     """A panel for each prior: the Gaussian curve from fig1_learning_curve, its thresholds from fig1_thresholds."""
-    figure, axes = new_figure(2, 2, 7.2, 5.2, sharex=True, sharey=True)
+    figure, axes = new_figure(2, 2, MIDDLE, 5.6, sharex=True, sharey=True)
     for panel, (name, title) in zip(axes.ravel(), PANELS.items(), strict=True):
         cube = cubes[name]
         steps = cubes["fig1_thresholds"].sel(skip=[1.0]) if name == "fig1_learning_curve" else cube
         jump, error = (number.item() for number in jump_and_error(steps))
         dimension = _learning_curve(panel, cube, jump)
         if np.isfinite(jump):
-            panel.axvline(jump, color="0.3", linestyle="-.", linewidth=1)
-            panel.axvspan(jump - error, jump + error, color="0.3", alpha=0.15, linewidth=0)
+            mark_threshold(panel, jump, KEY, error)
         thresholds = {layer: layer_threshold_and_error(steps, layer) for layer in (1, 2)}
         _thresholds(panel, thresholds, together=name == "priors_correlated")
-        panel.set_title(f"{title} (GAMP: $D = {dimension}$)", fontsize=9)
-    axes[0, 0].plot([], [], ":", color="0.3", label="threshold")
-    axes[0, 0].plot([], [], "-.", color="0.3", label="jump")
+        panel.set_title(f"{title} (GAMP: $D = {dimension}$)")
+    axes[0, 0].plot([], [], "^", color=LAYER_COLORS[2], label="threshold of layer 2")
+    axes[0, 0].plot([], [], "^", color=LAYER_COLORS[1], label="threshold of layer 1")
+    axes[0, 0].plot([], [], "^", color=KEY, label="jump of both layers")
+    flagged_entry(axes[1, 0])
     axes[0, 0].set(xlim=(0.0, 1.25), ylim=(-0.03, 1.05))
-    # All handles come from the first panel; the second one has room.
-    axes[0, 1].legend(*axes[0, 0].get_legend_handles_labels(), loc="lower right", fontsize=7)
+    legend_below(figure, axes)
     for panel in axes[1]:
         panel.set_xlabel(r"samples per dimension $\alpha = n/D$")
     for panel in axes[:, 0]:
@@ -63,10 +76,9 @@ def _learning_curve(axes, cube, jump):
 
 
 def _thresholds(axes, by_layer, together):
-    """Dotted lines with bands of one error, none where a layer has no threshold; black where they belong to both layers."""
+    """Triangles with one error, none where a layer has no threshold; grey where they belong to both layers."""
     for layer, (value, error) in by_layer.items():
         value, error = value.item(), error.item()
         if np.isfinite(value):
-            color = "#000000" if together else LAYER_COLORS[layer]
-            axes.axvline(value, color=color, linestyle=":", linewidth=1)
-            axes.axvspan(value - error, value + error, color=color, alpha=0.15, linewidth=0)
+            color = KEY if together else LAYER_COLORS[layer]
+            mark_threshold(axes, value, color, error)

@@ -3,10 +3,22 @@
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed
-from attention_limits.plotting import curve, house_style, new_figure, points, present, realised_alpha
+from attention_limits.plotting import (
+    COLORS,
+    MIDDLE,
+    WIDE,
+    curve,
+    house_style,
+    legend_below,
+    new_figure,
+    ordered_colors,
+    points,
+    present,
+    realised_alpha,
+)
 
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
-BEST, BAYES, BAYES_LABEL = "#000000", "#7f7f7f", "posterior mean, uninformed start"
+# Ends of the scale of ridges.
+RIDGES = (1e-3, 1.0)
 METHODS = {"erm_minimisation": ("L-BFGS", "o"), "erm_gamp": ("GAMP", "^")}
 
 
@@ -16,19 +28,21 @@ def draw(cubes):
     name = min(cubes, key=len)
     cube, bounds = cubes[name], cubes[f"{name}_bounds"]
     layers = cube.layer.values
-    figure, (left, *right) = new_figure(1, 1 + len(layers), 3.7 * (1 + len(layers)), 3.8)
+    figure, (left, *right) = new_figure(1, 1 + len(layers), MIDDLE if len(layers) == 1 else WIDE, 4.2)
     panels = [(left, _error), *((axes, _cosine_of(layer)) for axes, layer in zip(right, layers, strict=True))]
     drawn = [
         (left, _error),
         *((axes, _cosine_with_drawn_target(layer)) for axes, layer in zip(right, layers, strict=True)),
     ]
-    for place, ridge in enumerate(cube.ridge.values):
+    for ridge, color in zip(
+        cube.ridge.values, ordered_colors(cube.ridge.values, *RIDGES, logarithmic=True), strict=True
+    ):
         here = cube.sel(ridge=ridge, drop=True)
-        _draw_theory(panels, here.sel(estimator="erm_state_evolution"), COLORS[place], f"$\\lambda={ridge:g}$")
+        _draw_theory(panels, here.sel(estimator="erm_state_evolution"), color, f"$\\lambda={ridge:g}$")
         for method in (name for name in METHODS if name in cube.estimator.values):
             label, marker = METHODS[method]
-            _draw_points(drawn, here.sel(estimator=method), COLORS[place], f"$\\lambda={ridge:g}$, {label}", marker)
-    _draw_theory(panels, bounds.sel(estimator="erm_optimal_ridge"), BEST, "best $\\lambda \\geq 10^{-3}$")
+            _draw_points(drawn, here.sel(estimator=method), color, f"$\\lambda={ridge:g}$, {label}", marker)
+    _draw_theory(panels, bounds.sel(estimator="erm_optimal_ridge"), COLORS["best"], "best $\\lambda \\geq 10^{-3}$")
     _draw_bayes(panels, bounds.sel(estimator="state_evolution"))
     left.set(ylabel="generalisation error", yscale="log", ylim=(1e-5, 1))
     for axes, layer in zip(right, layers, strict=True):
@@ -36,7 +50,7 @@ def draw(cubes):
         axes.set(ylabel=f"cosine{of_layer} with the target, $m/\\sqrt{{q}}$", ylim=(0, 1.05))
     for axes, _ in panels:
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$", xlim=(0, 1.03 * float(cube.alpha.max())))
-    right[-1].legend(loc="lower right", fontsize=6.5)
+    legend_below(figure, left)
     return figure
 
 
@@ -84,4 +98,12 @@ def _draw_bayes(panels, theory):
     flags = passed(theory, "overlap")
     cosines = [np.sqrt(theory.overlap.isel(layer=place, layer_star=place)) for place in range(len(right))]
     for (axes, _), shown in zip(((left, None), *right), map(present, (theory.error_bayes, *cosines)), strict=True):
-        curve(axes, shown.alpha.values, shown.values, BAYES, BAYES_LABEL, "-.", flags.sel(alpha=shown.alpha).values)
+        curve(
+            axes,
+            shown.alpha.values,
+            shown.values,
+            COLORS["bayes"],
+            "posterior mean, uninformed start",
+            "-.",
+            flags.sel(alpha=shown.alpha).values,
+        )

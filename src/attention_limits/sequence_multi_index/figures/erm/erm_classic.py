@@ -3,16 +3,28 @@
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed
-from attention_limits.plotting import curve, house_style, new_figure, points, present, realised_alpha
+from attention_limits.plotting import (
+    BLUE,
+    GREEN,
+    MIDDLE,
+    VERMILLION,
+    curve,
+    house_style,
+    legend_below,
+    new_figure,
+    points,
+    present,
+    realised_alpha,
+)
 
-COLORS = {"logistic": "#0072B2", "hinge": "#D55E00", "square": "#009E73"}
+COLORS = {"logistic": BLUE, "hinge": VERMILLION, "square": GREEN}
 STYLES = (":", "-", "--", "-.")
 
 
 @house_style
 def draw(cubes):
     """Cosine (left) and misclassification (right) of the three losses, from the cubes erm_classic_*."""
-    figure, panels = new_figure(1, 2, 7.2, 3.4)
+    figure, panels = new_figure(1, 2, MIDDLE, 4.4)
     for loss, color in COLORS.items():
         cube = cubes[f"erm_classic_{loss}"]
         for style, ridge in zip(STYLES, cube.ridge.values, strict=False):
@@ -31,7 +43,7 @@ def draw(cubes):
     right.set(ylabel="misclassification", ylim=(0, 0.5))
     for axes in panels:
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$", xlim=(0, None))
-    left.legend(loc="lower right", fontsize=6.5)
+    legend_below(figure, left)
     return figure
 
 

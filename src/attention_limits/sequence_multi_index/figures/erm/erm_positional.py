@@ -3,17 +3,27 @@
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import at, passed, specifications
-from attention_limits.plotting import PUBLISHED, curve, house_style, new_figure, points, present, realised_alpha
+from attention_limits.plotting import (
+    COLORS,
+    GREEN,
+    MIDDLE,
+    PUBLISHED,
+    curve,
+    house_style,
+    new_figure,
+    points,
+    present,
+    realised_alpha,
+)
 from attention_limits.sequence_multi_index.figures.papers import published
 
-COLORS = {"semantic": "#0072B2", "positional": "#D55E00"}
-CONSTANT = "#7f7f7f"
+CONSTANT = "0.5"
 OVERLAPS = {"semantic": ("overlap", "with the target"), "positional": ("position_overlap", "with the positions")}
 EXPERIMENTS = {"semantic": published.PSL_SEMANTIC, "positional": published.PSL_POSITIONAL}
 # Colour, label and published values of each criterion.
 CRITERIA = {
-    "energy": ("#000000", r"$\alpha_c$: equal objectives", published.PSL_ENERGY, "x"),
-    "constant": ("#009E73", r"$\alpha_l$: best constant output beaten", published.PSL_CONSTANT, "+"),
+    "energy": (COLORS["bayes"], r"$\alpha_c$: equal objectives", published.PSL_ENERGY),
+    "constant": (GREEN, r"$\alpha_l$: best constant output beaten", published.PSL_CONSTANT),
 }
 # The number of `erm.state_evolution`, which a figure does not import; a test compares both.
 MAX_JUMP = 0.05
@@ -22,14 +32,14 @@ MAX_JUMP = 0.05
 @house_style
 def draw(cubes):
     """Overlaps, objectives, errors and transitions, from the cubes erm_semantic, erm_positional and erm_transitions."""
-    figure, ((overlaps, objectives), (errors, phases)) = new_figure(2, 2, 7.4, 6.4)
-    for branch, color in COLORS.items():
-        cube, experiments = cubes[f"erm_{branch}"], EXPERIMENTS[branch]
+    figure, ((overlaps, objectives), (errors, phases)) = new_figure(2, 2, MIDDLE, 6.6)
+    for branch, experiments in EXPERIMENTS.items():
+        cube, color = cubes[f"erm_{branch}"], COLORS[branch]
         overlap, meaning = OVERLAPS[branch]
         panels = ((overlaps, overlap, meaning), (objectives, "objective", branch), (errors, "test_loss", branch))
         for column, (axes, variable, label) in enumerate(panels, start=1):
             _draw_branch(axes, cube, variable, color, label)
-            axes.plot(experiments[:, 0], experiments[:, column], **PUBLISHED)
+            axes.plot(experiments[:, 0], experiments[:, column], **{**PUBLISHED, "color": color})
     transitions = cubes["erm_transitions"]
     omega = specifications(cubes["erm_semantic"])["erm_state_evolution"]["model"]["omega"]
     if np.any(np.isclose(transitions.omega, omega)):
@@ -63,11 +73,11 @@ def _single(array):
 
 def _draw_transitions(axes, cube):
     """Transitions against omega, and the published ones."""
-    for criterion, (color, label, theirs, marker) in CRITERIA.items():
+    for criterion, (color, label, theirs) in CRITERIA.items():
         here = cube.sel(criterion=criterion)
         values = here.transition.transpose("omega", "replica").values
         jumps = here.transition_jump_index.transpose("omega", "replica").values
         points(axes, cube.omega.values, values, np.where(np.isfinite(values), jumps <= MAX_JUMP, np.nan), color, label)
-        axes.plot(theirs[:, 0], theirs[:, 1], **(PUBLISHED | {"marker": marker}))
+        axes.plot(theirs[:, 0], theirs[:, 1], **{**PUBLISHED, "color": color})
     axes.set(xlabel=r"weight $\omega$ of the positional part", ylabel=r"samples per dimension $\alpha$", ylim=(0, None))
     axes.legend(loc="upper left")

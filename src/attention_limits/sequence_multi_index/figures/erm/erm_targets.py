@@ -1,13 +1,25 @@
 """Semantic solution of empirical risk minimisation for both positional targets of Cui et al. 2024."""
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
-from attention_limits.plotting import PUBLISHED, curve, house_style, new_figure, points, present, realised_alpha
+from attention_limits.plotting import (
+    BLUE,
+    GREEN,
+    PUBLISHED,
+    WIDE,
+    curve,
+    house_style,
+    legend_below,
+    new_figure,
+    points,
+    present,
+    realised_alpha,
+)
 from attention_limits.sequence_multi_index.figures.papers import published
 
 # Colour and published curve of each cube.
 TARGETS = {
-    "erm_semantic": ("#0072B2", published.PSL_TARGET),
-    "erm_semantic_other": ("#009E73", published.PSL_OTHER_TARGET),
+    "erm_semantic": (BLUE, published.PSL_TARGET),
+    "erm_semantic_other": (GREEN, published.PSL_OTHER_TARGET),
 }
 # Panels: variable and label, in the order of the columns of the published curves.
 PANELS = {
@@ -20,7 +32,7 @@ PANELS = {
 @house_style
 def draw(cubes):
     """Overlap, susceptibility and error, from the cubes erm_semantic and erm_semantic_other."""
-    figure, panels = new_figure(1, 3, 9.6, 3.6)
+    figure, panels = new_figure(1, 3, WIDE, 3.8)
     for name, (color, curves) in TARGETS.items():
         theory, fits = (cubes[name].sel(estimator=f"erm_{method}") for method in ("state_evolution", "minimisation"))
         label, sure = _target(cubes[name]), passed(theory, "overlap")
@@ -32,10 +44,10 @@ def draw(cubes):
                 simulated = present(_only(fits[variable]))
                 reached = passed(fits, "overlap").sel(alpha=simulated.alpha).values
                 points(axes, realised_alpha(fits, simulated.alpha), abs(simulated).values, reached, color, None)
-            axes.plot(curves[:, 0], curves[:, column], **PUBLISHED)
+            axes.plot(curves[:, 0], curves[:, column], **{**PUBLISHED, "color": color})
     for axes, label in zip(panels, PANELS.values(), strict=True):
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$", ylabel=label, ylim=(0, None))
-    panels[0].legend(loc="lower right", fontsize=7)
+    legend_below(figure, panels[0])
     return figure
 
 

@@ -4,8 +4,9 @@ import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import (
-    ERROR_COLORS,
+    COLORS,
     LAYER_COLORS,
+    NARROW,
     PUBLISHED,
     curve,
     house_style,
@@ -14,7 +15,7 @@ from attention_limits.plotting import (
     present,
     realised_alpha,
     shade_phases,
-    sound_mean,
+    theory_points,
 )
 from attention_limits.sequence_multi_index.figures.papers.published import FIG1_ERRORS, FIG1_OVERLAPS
 from attention_limits.sequence_multi_index.readings import layer_threshold
@@ -27,7 +28,7 @@ def draw(cubes):
     parts = specifications(cube)
     model, dimension = parts["gamp"]["model"], parts["gamp"]["solver"]["dimension"]
     here = onset.sel(skip=model["skip"])
-    figure, (top, middle, bottom) = new_figure(3, 1, 5.2, 7.4, sharex=True, height_ratios=(3, 2, 2))
+    figure, (top, middle, bottom) = new_figure(3, 1, NARROW, 7.4, sharex=True, height_ratios=(3, 2, 2))
     _draw_overlaps(top, cube, dimension)
     _draw_aided(middle, cubes["fig1_side_information"])
     _draw_errors(bottom, cube)
@@ -51,7 +52,7 @@ def draw(cubes):
 
 
 def _draw_overlaps(axes, cube, dimension):
-    """State evolution as lines, its informed start as diamonds, GAMP as points."""
+    """State evolution as lines, its informed start as short dashes, GAMP as points."""
     theory, informed, gamp = (
         cube.sel(estimator=name) for name in ("state_evolution", "state_evolution_informed", "gamp")
     )
@@ -66,11 +67,8 @@ def _draw_overlaps(axes, cube, dimension):
         alpha = realised_alpha(gamp, relative.alpha)
         points(axes, alpha, relative.values, converged, color, f"{name}, GAMP $D={dimension}$")
         above = present(informed.overlap.sel(row))
-        mean, *_ = sound_mean(above.values, passed(informed, "overlap").sel(alpha=above.alpha).values)
-        axes.plot(
-            above.alpha, mean, linestyle="none", marker="D", markersize=5.5, markerfacecolor="none", color=color,
-            alpha=0.6, label="state evolution, informed start" if layer == 2 else None,
-        )  # fmt: skip
+        flags = passed(informed, "overlap").sel(alpha=above.alpha).values
+        theory_points(axes, above.alpha, above.values, flags, color, f"{name}, informed start")
 
 
 def _draw_aided(axes, cube):
@@ -91,12 +89,12 @@ def _draw_aided(axes, cube):
 def _draw_errors(axes, cube):
     """Both errors of the state evolution as lines, the plug-in error of GAMP as points."""
     theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
-    for name, label in (("plug_in", "plug-in"), ("bayes", "Bayes")):
+    for name, label, style in (("bayes", "posterior mean", "-"), ("plug_in", "plug-in", "--")):
         error = present(theory[f"error_{name}"])
         floor = np.maximum(error.values, 1e-5)
         flags = passed(theory, f"error_{name}").sel(alpha=error.alpha).values
-        curve(axes, error.alpha, floor, ERROR_COLORS[name], f"{label} error, state evolution", flags=flags)
+        curve(axes, error.alpha, floor, COLORS[name], f"{label}, state evolution", style, flags)
     simulated = present(gamp.error_plug_in)
     converged = passed(gamp, "error_plug_in").sel(alpha=simulated.alpha).values
     alpha = realised_alpha(gamp, simulated.alpha)
-    points(axes, alpha, simulated.values, converged, ERROR_COLORS["plug_in"], "plug-in error, GAMP")
+    points(axes, alpha, simulated.values, converged, COLORS["plug_in"], "plug-in, GAMP")

@@ -2,20 +2,19 @@
 
 import numpy as np
 
-from attention_limits.plotting import LAYER_COLORS, PHASE_COLORS, PUBLISHED, house_style, new_figure
+from attention_limits.plotting import LAYER_COLORS, NARROW, PHASE_COLORS, PUBLISHED, house_style, new_figure
 from attention_limits.sequence_multi_index.figures.papers.published import FIG1_THRESHOLDS
 from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
 
 # End of the axis: room for the legend above the thresholds.
 HIGHEST = 1.25
-PUBLISHED_MARKERS = {1: "x", 2: "+"}
 
 
 @house_style
 def draw(cubes):
     """Phase diagram from the cube fig1_thresholds."""
     cube = cubes["fig1_thresholds"]
-    figure, axes = new_figure(1, 1, 5.2, 3.8)
+    figure, axes = new_figure(1, 1, NARROW, 3.8)
     skip = cube.skip.values
     lines = {layer: layer_threshold_and_error(cube, layer) for layer in (1, 2)}
     edges = [np.zeros_like(skip), lines[2][0], lines[1][0], np.full_like(skip, HIGHEST)]
@@ -31,7 +30,7 @@ def draw(cubes):
         axes.plot(
             FIG1_THRESHOLDS[:, 0],
             FIG1_THRESHOLDS[:, layer],
-            **{**PUBLISHED, "color": LAYER_COLORS[layer], "marker": PUBLISHED_MARKERS[layer], "markersize": 5},
+            **{**PUBLISHED, "color": LAYER_COLORS[layer]},
             label=rf"published $\alpha_{layer}$",
         )
     axes.axhline(1 / 6, color="0.3", linewidth=0.8, linestyle=":", label=r"$\alpha_2 \to 1/6$ for $c \to \infty$")

@@ -5,7 +5,18 @@ from matplotlib.lines import Line2D
 
 from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import LAYER_COLORS, PUBLISHED, banded_line, curve, house_style, new_figure, present
+from attention_limits.plotting import (
+    FLAGGED,
+    KEY,
+    LAYER_COLORS,
+    PUBLISHED,
+    WIDE,
+    banded_line,
+    curve,
+    house_style,
+    new_figure,
+    present,
+)
 from attention_limits.sequence_multi_index.figures.papers.published import FIG2_DESCENT
 
 _STYLES = {
@@ -20,14 +31,12 @@ _STYLES = {
 def draw(cubes):
     """Cosines of the layers from the cubes fig2_gamp, fig2_sgd and fig2_common; one panel for each alpha of the last."""
     common = cubes["fig2_common"]
-    figure, axes = new_figure(1, 2 + common.sizes["alpha"], 2.9 * (2 + common.sizes["alpha"]), 3.4, sharey=True)
+    figure, axes = new_figure(1, 2 + common.sizes["alpha"], WIDE, 3.6, sharey=True)
     _gamp_panel(axes[0], cubes["fig2_gamp"])
     _descent_panel(axes[1], cubes["fig2_sgd"])
     for panel, alpha in zip(axes[2:], common.alpha.values, strict=True):
         _common_panel(panel, common.sel(alpha=alpha), alpha)
     axes[0].set(ylabel=r"$|\cos(W_\ell, W_\ell^\star)|$", ylim=(0, 1.03))
-    for letter, panel in zip("abcdefgh", axes, strict=False):
-        panel.set_title(f"({letter}) {panel.get_title()}")
     _legend(figure)
     return figure
 
@@ -112,7 +121,7 @@ def _common_panel(axes, cube, alpha):
 
 
 def _draw_gamp(axes, cube):
-    """The curves, with an open square where a run has ended without having settled; it is in no mean."""
+    """The curves, with a flagged symbol where a run has ended without having settled; it is in no mean."""
     for layer in (2, 1):
         cosine = gamp_cosines(cube, layer)
         _draw(axes, cube.iteration.values, cosine, layer, "gamp", cube.converged.values == 1)
@@ -121,15 +130,7 @@ def _draw_gamp(axes, cube):
             if not converged and finite.size:
                 last = finite[-1]
                 color = LAYER_COLORS[layer]
-                axes.plot(
-                    cube.iteration.values[last],
-                    column[last],
-                    "s",
-                    color=color,
-                    markerfacecolor="white",
-                    markersize=4,
-                    clip_on=False,
-                )
+                axes.plot(cube.iteration.values[last], column[last], color=color, clip_on=False, **FLAGGED)
 
 
 def _draw_descent(axes, cube, x, estimator):
@@ -149,6 +150,6 @@ def _draw(axes, x, cosine, layer, estimator, settled=True):
 
 def _legend(figure):
     layers = [Line2D([], [], color=LAYER_COLORS[layer], label=f"layer {layer}") for layer in (1, 2)]
-    ways = [Line2D([], [], color="0.3", linestyle=style, label=label) for style, label in _STYLES.values()]
-    published = Line2D([], [], **{**PUBLISHED, "color": "0.3"}, label="published")
+    ways = [Line2D([], [], color=KEY, linestyle=style, label=label) for style, label in _STYLES.values()]
+    published = Line2D([], [], **{**PUBLISHED, "color": KEY}, label="published")
     figure.legend(handles=[*layers, *ways, published], loc="outside lower center", ncols=4)

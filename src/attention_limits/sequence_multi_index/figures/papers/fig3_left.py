@@ -4,8 +4,9 @@ import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import (
-    ERROR_COLORS,
+    COLORS,
     LAYER_COLORS,
+    NARROW,
     PUBLISHED,
     curve,
     house_style,
@@ -25,7 +26,7 @@ def draw(cubes):
     cube, onset = cubes["fig3_three_layers"], cubes["fig3_staircase"]
     model = specifications(cube)["gamp"]
     dimension = model["solver"]["dimension"]
-    figure, (axes, bottom) = new_figure(2, 1, 5.6, 5.8, sharex=True, height_ratios=(3, 2))
+    figure, (axes, bottom) = new_figure(2, 1, NARROW, 6.0, sharex=True, height_ratios=(3, 2))
     theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
     for layer in (3, 1, 2):
         color = LAYER_COLORS[layer]
@@ -71,11 +72,11 @@ def _by_layer(handles, labels):
 
 def _draw_errors(axes, theory, gamp):
     """Both errors of the state evolution as lines, the plug-in error of GAMP as points."""
-    for name, label in (("plug_in", "plug-in"), ("bayes", "Bayes")):
+    for name, label, style in (("bayes", "posterior mean", "-"), ("plug_in", "plug-in", "--")):
         error = present(theory[f"error_{name}"])
         floor, flags = np.maximum(error.values, 1e-5), passed(theory, f"error_{name}").sel(alpha=error.alpha).values
-        curve(axes, error.alpha, floor, ERROR_COLORS[name], f"{label} error, state evolution", flags=flags)
+        curve(axes, error.alpha, floor, COLORS[name], f"{label}, state evolution", style, flags)
     simulated = present(gamp.error_plug_in)
     converged = passed(gamp, "error_plug_in").sel(alpha=simulated.alpha).values
     alpha = realised_alpha(gamp, simulated.alpha)
-    points(axes, alpha, simulated.values, converged, ERROR_COLORS["plug_in"], "plug-in error, GAMP")
+    points(axes, alpha, simulated.values, converged, COLORS["plug_in"], "plug-in, GAMP")

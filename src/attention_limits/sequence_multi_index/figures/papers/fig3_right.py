@@ -7,7 +7,7 @@ from matplotlib.ticker import NullLocator
 
 from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure
+from attention_limits.plotting import LAYER_COLORS, WIDE, curve, house_style, legend_below, new_figure
 
 _TRAIN, _TEST = "0.55", "black"
 
@@ -19,7 +19,7 @@ def draw(cubes):
     model = specifications(cube)["trec"]["model"]
     columns = list(itertools.product(cube.embedding_std.values, cube.learning_rate.values))
     figure, axes = new_figure(
-        2, len(columns), 2.3 * len(columns) + 0.7, 4.9,
+        2, len(columns), WIDE, 5.4,
         sharex=True, sharey="row", squeeze=False, height_ratios=(3, 2),
     )  # fmt: skip
     for (scale, rate), (top, bottom) in zip(columns, axes.T, strict=True):
@@ -36,8 +36,7 @@ def draw(cubes):
         bottom.set(xlabel="epoch $t$", xlim=(0, cube.epoch.values[-1]))
     axes[0, 0].set(ylabel="similarity of layer $l$ with its end", ylim=(0, 1.03))
     axes[1, 0].set(ylabel="share of right answers", ylim=(0, 1.03))
-    axes[0, -1].legend(loc="lower right")
-    axes[1, min(1, len(columns) - 1)].legend(loc="center right")
+    legend_below(figure, axes, ncols=5)
     figure.suptitle(corpus_title(model, cube), fontsize=9.5)
     return figure
 

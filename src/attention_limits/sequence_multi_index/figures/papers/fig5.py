@@ -3,14 +3,14 @@
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
-from attention_limits.plotting import LAYER_COLORS, curve, house_style, new_figure, points, present
+from attention_limits.plotting import KEY, LAYER_COLORS, NARROW, curve, house_style, new_figure, points, present
 
 
 @house_style
 def draw(cubes):
     """Both directions, from the cube fig5_held_overlap."""
     cube = cubes["fig5_held_overlap"]
-    figure, axes = new_figure(1, 1, 4.6, 3.6)
+    figure, axes = new_figure(1, 1, NARROW, 3.8)
     alpha = float(cube.alpha[0])
     cube = cube.sel(alpha=alpha)
     dimension = specifications(cube)["held_gamp"]["solver"]["dimension"]
@@ -27,7 +27,7 @@ def draw(cubes):
         overlap = present(gamp.layer_overlap.sel(layer=free), "held")
         flags = passed(gamp, "layer_overlap").sel(held=overlap.held).values
         points(axes, 1.0 - overlap.held.values, overlap.values, flags, color, None)
-    axes.plot([], [], "o", color="0.3", markersize=4, label=f"GAMP, $D = {dimension}$")
+    axes.plot([], [], "o", color=KEY, markersize=4, label=f"GAMP, $D = {dimension}$")
     skip = specifications(cube)["held_overlap"]["model"]["skip"]
     axes.set(
         xlabel=r"$1 - Q$ of the other layer, held", ylabel="overlap of the free layer", xscale="log", xlim=(1.0, 1e-3),

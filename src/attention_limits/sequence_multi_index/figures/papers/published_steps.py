@@ -4,13 +4,13 @@ import numpy as np
 
 from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import LAYER_COLORS, house_style, new_figure
+from attention_limits.plotting import LAYER_COLORS, WIDE, house_style, new_figure
 from attention_limits.sequence_multi_index.figures.papers.published import FIG1_OVERLAPS
 
-# Marker, fill and place beside the others of each channel.
+# Marker, opacity and name of each channel.
 _CHANNELS = {
-    "published": ("o", True, "quadratures of the public program"),
-    "exact": ("D", False, r"exact integrals, $\epsilon = 10^{-3}$"),
+    "published": ("o", 1.0, "quadratures of the public program"),
+    "exact": ("D", 0.45, r"exact integrals, $\epsilon = 10^{-3}$"),
 }
 # The published curves scatter by this much.
 _SCATTER = 0.01
@@ -19,7 +19,7 @@ _SCATTER = 0.01
 @house_style
 def draw(cubes):
     """Two layers from fig1_published_step and fig1_exact_step, three from fig3_…, the iteration from fig1_published_iteration."""
-    figure, (two, three, path) = new_figure(1, 3, 9.6, 3.2)
+    figure, (two, three, path) = new_figure(1, 3, WIDE, 3.6)
     for axes, name, layers, title in ((two, "fig1", (1,), "two layers"), (three, "fig3", (1, 2), "three layers")):
         _steps(axes, {channel: cubes[f"{name}_{channel}_step"] for channel in _CHANNELS}, layers)
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$", title=title)
@@ -36,7 +36,7 @@ def _steps(axes, cubes, layers):
     places = np.linspace(-0.02, 0.02, len(layers) * len(cubes))
     for number, (channel, cube) in enumerate(cubes.items()):
         start = np.array(specifications(cube)["published_map"]["solver"]["start"])
-        marker, filled, label = _CHANNELS[channel]
+        marker, opacity, label = _CHANNELS[channel]
         for layer in layers:
             after = cube.overlap_trajectory.sel(layer=layer, layer_star=layer, iteration=1)
             after = after.sel(alpha=shown, method="nearest").transpose("alpha", "replica")
@@ -45,10 +45,10 @@ def _steps(axes, cubes, layers):
             place, color = places[number * len(layers) + layers.index(layer)], LAYER_COLORS[layer]
             axes.errorbar(
                 after.alpha + place, mean - before, error, color=color, marker=marker, markersize=4,
-                markerfacecolor=color if filled else "white", linestyle="none", capsize=2, elinewidth=1,
+                alpha=opacity, linestyle="none", capsize=2, elinewidth=1,
                 label=f"$Q_{{{layer}{layer}}}$, {label}",
             )  # fmt: skip
-    axes.legend(loc="upper left", fontsize=6.5)
+    axes.legend(loc="upper left", fontsize=7)
 
 
 def _iteration(axes, cube):
@@ -62,4 +62,4 @@ def _iteration(axes, cube):
         axes.hlines(known, 1, overlap.iteration.max(), color="0.55", linestyle=style, linewidth=1)
     axes.plot([], [], color="0.55", linewidth=1, label="published")
     axes.set(xlabel="iteration from $Q = 0.05$", ylabel="$Q_{11}$ of two layers", ylim=(-0.03, 1.03))
-    axes.legend(loc="upper left", fontsize=6.5)
+    axes.legend(loc="upper left", fontsize=7)

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.ticker import ScalarFormatter
 
-from attention_limits.plotting import LAYER_COLORS, house_style, new_figure
+from attention_limits.plotting import BLACK, LAYER_COLORS, WIDE, house_style, legend_below, new_figure
 from attention_limits.sequence_multi_index.readings import (
     branch_of_layer,
     first_atlas_threshold,
@@ -27,21 +27,18 @@ VARIANTS = {
 @house_style
 def draw(cubes):
     """Five panels from the cubes atlas_* and layer_order."""
-    figure, axes = new_figure(2, 3, 10.0, 6.4)
-    (depth, tokens, variants), (skip, beta, empty) = axes
+    figure, (depth, tokens, skip, beta, variants) = new_figure(1, 5, WIDE, 4.6, width_ratios=(1, 1, 1, 1, 1.1))
     _depth(depth, cubes["atlas_depth"], cubes["atlas_deep"], cubes["layer_order"])
     _tokens(tokens, cubes["atlas_tokens"])
     _variants(variants, cubes)
-    _layers(skip, cubes["atlas_skip"], "skip", "skip strength $c$ (three layers)")
-    _layers(beta, cubes["atlas_beta"], "beta", r"inverse temperature $\beta$ (three layers)")
-    for panel in (depth, skip):
-        panel.set_ylabel(r"samples per dimension $\alpha = n/D$")
-    empty.axis("off")
+    _layers(skip, cubes["atlas_skip"], "skip", "skip strength $c$, $L = 3$")
+    _layers(beta, cubes["atlas_beta"], "beta", r"inverse temperature $\beta$, $L = 3$")
+    depth.set_ylabel(r"samples per dimension $\alpha = n/D$")
     depth.plot(
         [], [], "o", color="0.3", markersize=4, markerfacecolor="white", label="not separated from another layer"
     )
-    handles, labels = depth.get_legend_handles_labels()
-    empty.legend(handles, labels, loc="center")
+    tokens.plot([], [], "^-", color=LAYER_COLORS[1], markersize=4, linewidth=1, label="one layer alone")
+    legend_below(figure, (depth, tokens), ncols=5)
     return figure
 
 
@@ -76,7 +73,7 @@ def _layers(axes, cube, key, label, lines=True, labelled=True):
         color, rank = LAYER_COLORS[layer], close[:k].sum(axis=0) - 0.5 * (close.sum(axis=0) - 1)
         moved = x + np.where(close[k], rank * width, 0.0)
         text = f"layer {layer} becomes learnable" if labelled else None
-        axes.plot(moved, means[k], linestyle="-" if lines else "none", color=color, linewidth=1)
+        axes.plot(moved, np.where(close[k], np.nan, means[k]), "-" if lines else "none", color=color, linewidth=1)
         for chosen, face in ((~close[k], color), (close[k], "white")):
             axes.errorbar(
                 moved[chosen], means[k, chosen], errors[k, chosen], color=color, markerfacecolor=face, marker="o",
@@ -99,10 +96,9 @@ def _depth(axes, cube, deep, order):
             elinewidth=1, linestyle="none",
         )  # fmt: skip
     axes.errorbar(
-        cube.depth, *recovery_and_error(cube), color="#000000", marker="s", markersize=4, capsize=2, linestyle="none",
+        cube.depth, *recovery_and_error(cube), color=BLACK, marker="s", markersize=4, capsize=2, linestyle="none",
         label="exact recovery",
     )  # fmt: skip
-    axes.plot([], [], ":", color="0.5", label="1/6, one layer")
     axes.set_xticks([*cube.depth.values, *deep.depth.values])
 
 
@@ -112,13 +108,11 @@ def _tokens(axes, cube):
             mean, error = layer_threshold_and_error(cube.sel(depth=depth), layer)
             axes.errorbar(
                 cube.tokens, mean, error, color=LAYER_COLORS[layer], marker=marker, markersize=4, capsize=2, linewidth=1,
-                label=f"layer {layer} of {depth:g}",
             )  # fmt: skip
     fine = cube.tokens.values
-    axes.plot(fine, 1.0 / (fine * (fine + 1)), ":", color="0.5", label="$1 / (M(M+1))$")
-    axes.set(xlabel="number of tokens $M$", xticks=fine)
+    axes.plot(fine, 1.0 / (fine * (fine + 1)), ":", color="0.5", label="one layer, $1/6$ or $1 / (M(M+1))$")
+    axes.set(xlabel="number of tokens $M$, $L = 2$", xticks=fine)
     _plain_log(axes)
-    axes.legend(loc="lower left")
 
 
 def _variants(axes, cubes):
@@ -134,7 +128,7 @@ def _variants(axes, cubes):
     found = [number for number, mean in enumerate(means) if np.isfinite(mean)]
     names, means, errors = ([values[number] for number in found] for values in (names, means, errors))
     place = np.arange(len(names))[::-1]
-    axes.errorbar(means, place, xerr=errors, color="#000000", marker="o", markersize=4, capsize=2, linestyle="none")
+    axes.errorbar(means, place, xerr=errors, color=BLACK, marker="o", markersize=4, capsize=2, linestyle="none")
     axes.axvline(1 / 6, color="0.5", linestyle=":", linewidth=1)
     axes.set_yticks(place, names)
     axes.set(xlabel=r"first threshold $\alpha = n/D$", xlim=(0, None), ylim=(-0.5, len(names) - 0.5))

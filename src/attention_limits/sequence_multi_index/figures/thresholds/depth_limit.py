@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.numerics.probability.statistics import mean_and_error
-from attention_limits.plotting import SERIES_COLORS, house_style, new_figure
+from attention_limits.plotting import MIDDLE, house_style, new_figure, ordered_colors
 
 # Layers from which on the slope is fitted.
 DEEP = 32
@@ -28,7 +28,8 @@ def draw(cubes):
     cube = cubes["depth_limit"]
     depths = cube.depth.values
     deep = depths >= DEEP if np.sum(depths >= DEEP) > 1 else np.ones(len(depths), bool)
-    figure, axes = new_figure(1, 2, 6.8, 3.8, sharex=True, sharey=True)
+    figure, axes = new_figure(1, 2, MIDDLE, 4.0, sharex=True, sharey=True)
+    colors = ordered_colors(cube.ratio.values, logarithmic=True)
     titles = ("first order in $1/c$: committee", r"infinitely many layers: $dB/dt = B\bar S(B)^\top$")
     for panel, name, title in zip(axes, ("committee_error", "large_depth_error"), titles, strict=True):
         for k, ratio in enumerate(cube.ratio.values):
@@ -37,7 +38,7 @@ def draw(cubes):
             inverse = ratio / depths
             slope, uncertainty = exponent(inverse[deep], squares[deep])
             panel.errorbar(
-                inverse, root, error, color=SERIES_COLORS[k % len(SERIES_COLORS)], marker=MARKERS[k % len(MARKERS)], markersize=4,
+                inverse, root, error, color=colors[k], marker=MARKERS[k % len(MARKERS)], markersize=4,
                 capsize=2, elinewidth=1, linewidth=1, label=rf"$L/c = {ratio:g}$: $c^{{{-slope:+.3f} \pm {uncertainty:.3f}}}$",
             )  # fmt: skip
         panel.set(xscale="log", yscale="log", title=title, xlabel=r"$1/c$")
@@ -47,7 +48,7 @@ def draw(cubes):
         axes[0].plot(cube.ratio.values / depths[j], root[j], ":", color="0.5", linewidth=1, zorder=1)
         axes[0].annotate(
             f"$L={depths[j]}$", (cube.ratio.values[0] / depths[j], root[j][0]), xytext=(-2, -10),
-            textcoords="offset points", fontsize=6.5, color="0.4", ha="center",
+            textcoords="offset points", fontsize=7, color="0.4", ha="center",
         )  # fmt: skip
     # Room for the label of the largest depth, and for the legends below the points.
     axes[0].set_xlim(left=0.6 * axes[0].get_xlim()[0])

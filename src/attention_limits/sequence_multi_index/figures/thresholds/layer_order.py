@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.plotting import LAYER_COLORS, house_style, new_figure
+from attention_limits.plotting import LAYER_COLORS, MIDDLE, house_style, new_figure
 from attention_limits.sequence_multi_index.readings import growth_factors_at_threshold, growth_threshold
 
 # Replicas of a depth are thin lines, their means a thick one.
@@ -12,7 +12,7 @@ THIN = {"linewidth": 0.5, "alpha": 0.4}
 @house_style
 def draw(cubes):
     """Growth against alpha for each depth of layer_order; at the threshold of layer 1 from layer_order_skip and _rescaled."""
-    figure, axes = new_figure(2, 2, 7.2, 5.6)
+    figure, axes = new_figure(2, 2, MIDDLE, 5.8)
     *depths, skip = axes.flat
     cube = cubes["layer_order"]
     for panel, depth in zip(depths, cube.depth.values, strict=False):
@@ -48,8 +48,8 @@ def _skip(axes, deep, rescaled):
     """Factor of layer 2 of three layers where layer 1 begins to grow, for the layers and for rescaled ones."""
     depth = 3
     for cube, c, label, look in (
-        (deep, deep.skip.values, "layers", {"marker": "o", "linestyle": "-"}),
-        (rescaled, depth / rescaled.ratio.values, "layers rescaled by $1/c$", {"marker": "s", "linestyle": "--"}),
+        (deep, deep.skip.values, "layers", {"marker": "o", "linestyle": "none"}),
+        (rescaled, depth / rescaled.ratio.values, "layers rescaled by $1/c$", {"marker": "s", "linestyle": "none"}),
     ):
         mean, error = (values[..., 1] for values in growth_factors_at_threshold(cube, 1))
         axes.errorbar(c, mean, error, color=LAYER_COLORS[2], markersize=4, capsize=2, label=label, **look)

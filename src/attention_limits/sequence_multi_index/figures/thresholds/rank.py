@@ -4,10 +4,13 @@ import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import (
+    KEY,
     LAYER_COLORS,
+    MIDDLE,
     SERIES_COLORS,
     curve,
     house_style,
+    mark_threshold,
     new_figure,
     points,
     present,
@@ -19,11 +22,11 @@ from attention_limits.sequence_multi_index.readings import layer_threshold_and_e
 @house_style
 def draw(cubes):
     """Thresholds from the cube atlas_rank (left), overlaps from rank_two (right)."""
-    figure, (left, right) = new_figure(1, 2, 7.2, 3.2)
+    figure, (left, right) = new_figure(1, 2, MIDDLE, 3.4)
     for tokens, color in draw_thresholds(left, cubes["atlas_rank"], np.arange(1, 9), lambda rank: rank):
         left.axhline(small_width_threshold(tokens), color=color, linestyle=":", linewidth=1)
-    left.plot([], [], "-", color="0.3", label="exact")
-    left.plot([], [], ":", color="0.3", label="attention-indexed model, small width")
+    left.plot([], [], "-", color=KEY, label="exact")
+    left.plot([], [], ":", color=KEY, label="attention-indexed model, small width")
     left.set(xlabel="rank $p$", ylabel=r"$\alpha_c / p = n/(Dp)$", xlim=(0.7, 8.3), ylim=(0, 0.3))
     left.legend()
     _learning_curve(right, cubes["rank_two"])
@@ -68,7 +71,7 @@ def _learning_curve(axes, cube):
     converged = passed(gamp, "overlap").sel(alpha=relative.alpha).values
     alpha = realised_alpha(gamp, relative.alpha)
     points(axes, alpha, relative.values, converged, LAYER_COLORS[1], f"GAMP $D = {dimension}$")
-    axes.axvline(first_threshold(2, 2), color="0.5", linestyle=":", linewidth=1)
+    mark_threshold(axes, first_threshold(2, 2), LAYER_COLORS[1], label="threshold")
     axes.set(xlabel=r"samples per dimension $\alpha = n/D$", ylabel="overlap, mean of the rows", ylim=(-0.03, 1.05))
     axes.set_title("rank two, $M = 2$")
     axes.legend(loc="lower right")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
-from attention_limits.plotting import SERIES_COLORS, curve, house_style, new_figure, present
+from attention_limits.plotting import COLORS, KEY, MIDDLE, curve, house_style, new_figure, ordered_colors, present
 from attention_limits.sequence_multi_index.figures.thresholds.rank import draw_thresholds, small_width_threshold
 
 # Ranks of the exact thresholds; the last one stands for the limit.
@@ -15,12 +15,14 @@ CURVES = ("rank_one", "rank_two", "rank_four", "rank_eight")
 @house_style
 def draw(cubes):
     """Thresholds from the cube atlas_rank (left), overlaps from rank_one to rank_eight (right)."""
-    figure, (left, right) = new_figure(1, 2, 7.2, 3.2)
+    figure, (left, right) = new_figure(1, 2, MIDDLE, 3.4)
     _thresholds(left, cubes["atlas_rank"])
-    for name, color in zip(CURVES, SERIES_COLORS, strict=False):
+    for name, color in zip(CURVES, ordered_colors(range(len(CURVES))), strict=True):
         _learning_curve(right, cubes[name], color)
     alpha = np.array([0.0, 0.25, 0.5, 0.6])
-    right.plot(alpha, small_width_overlap(alpha, 2), "k--", label="attention-indexed,\nsmall width")
+    right.plot(
+        alpha, small_width_overlap(alpha, 2), "--", color=COLORS["bayes"], label="attention-indexed,\nsmall width"
+    )
     right.set(
         xlabel=r"samples per weight $\alpha / p = n/(Dp)$", ylabel="overlap with the teacher, mean of the rows",
         xlim=(0, 0.6), ylim=(-0.03, 1.05), title="$M = 2$ tokens",
@@ -42,7 +44,7 @@ def _thresholds(axes, cube):
     """alpha_c / p against 1 / p: circles with errors, the exact value, and the limit at 1 / p = 0."""
     for tokens, _ in draw_thresholds(axes, cube, RANKS, lambda rank: 1.0 / rank):
         axes.plot(0.0, small_width_threshold(tokens), "D", color="black", markersize=5, clip_on=False, zorder=3)
-    axes.plot([], [], "-", color="0.3", label="exact")
+    axes.plot([], [], "-", color=KEY, label="exact")
     axes.plot([], [], "D", color="black", markersize=5, label="attention-indexed, small width")
     axes.set(xlabel="$1 / p$", ylabel=r"threshold $\alpha_c / p = n/(Dp)$", xlim=(0, 1.05), ylim=(0, 0.34))
     axes.legend(loc="upper right")

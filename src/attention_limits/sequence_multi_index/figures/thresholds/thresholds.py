@@ -1,13 +1,13 @@
 """Weak-recovery thresholds of two-layer attention against the inverse temperature and the length of the sequence."""
 
-from attention_limits.plotting import LAYER_COLORS, house_style, new_figure
+from attention_limits.plotting import LAYER_COLORS, MIDDLE, house_style, new_figure
 from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
 
 
 @house_style
 def draw(cubes):
     """Thresholds from the cubes beta_thresholds and atlas_tokens."""
-    figure, (left, right) = new_figure(1, 2, 6.6, 3.2, sharey=True)
+    figure, (left, right) = new_figure(1, 2, MIDDLE, 3.4, sharey=True)
     tokens = cubes["atlas_tokens"].sel(depth=2)
     for axes, cube, key in ((left, cubes["beta_thresholds"], "beta"), (right, tokens, "tokens")):
         for layer in (1, 2):

@@ -3,24 +3,24 @@
 import numpy as np
 
 from attention_limits.numerics.probability.power_laws import median_and_range
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import NARROW, house_style, legend_below, lower_bounds, new_figure, ordered_colors
 from attention_limits.sequence_single_index.figures.shared import power_text
 from attention_limits.sequence_single_index.readings import escape_law
 
-# Colour, law of the escape time and its text.
+# Law of the escape time and its text, by the information exponent.
 LAWS = {
-    1: ("#0072B2", lambda d: d, "d"),
-    2: ("#009E73", lambda d: d * np.log(d) ** 2, r"d\,\log^2 d"),
-    3: ("#D55E00", lambda d: d**2, "d^2"),
-    4: ("#CC79A7", lambda d: d**3, "d^3"),
+    1: (lambda d: d, "d"),
+    2: (lambda d: d * np.log(d) ** 2, r"d\,\log^2 d"),
+    3: (lambda d: d**2, "d^2"),
+    4: (lambda d: d**3, "d^3"),
 }
 
 
 @house_style
 def draw(cubes):
     """Median escape steps (top) and the same over the expected law (bottom), from the cubes escape_sie1 to escape_sie4."""
-    figure, (top, bottom) = new_figure(2, 1, 5.4, 5.8, sharex=True, height_ratios=(3, 2))
-    for order, (color, law, text) in LAWS.items():
+    figure, (top, bottom) = new_figure(2, 1, NARROW, 6.0, sharex=True, height_ratios=(3, 2))
+    for color, (order, (law, text)) in zip(ordered_colors(list(LAWS)), LAWS.items(), strict=True):
         cube = cubes[f"escape_sie{order}"]
         d = cube.dimension.values.astype(float)
         median, low, high = median_and_range(cube.escape_step.values, cube.escaped.values)
@@ -42,7 +42,7 @@ def draw(cubes):
         top.plot(d, flow, color=color, linewidth=1.0)
         # Where half of the runs are censored, the longest run is a lower bound.
         bound = cube.escape_step.values.max(axis=1)
-        top.plot(d[~known], bound[~known], "^", color=color, markerfacecolor="white", markersize=5)
+        lower_bounds(top, d[~known], bound[~known], color)
         if not known.any():
             continue
         scale = law(d) * (median[known] / law(d[known]))[-1]
@@ -55,5 +55,5 @@ def draw(cubes):
     bottom.axhline(1.0, color="0.7", linewidth=0.6, zorder=0)
     top.set(xscale="log", yscale="log", ylabel="median steps to overlap 1/2")
     bottom.set(xlabel="dimension $d$", ylabel="steps / law,\nlast point = 1")
-    figure.legend(loc="outside upper center", ncols=2)
+    legend_below(figure, top, ncols=2)
     return figure

@@ -1,6 +1,6 @@
 """Runs of SGD beside the differential equation of the limit d -> infinity."""
 
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import MIDDLE, house_style, legend_below, new_figure
 from attention_limits.sequence_single_index.figures.shared import POSITIONAL, SEMANTIC
 
 PANELS = {"flow_semantic": "$He_2(z_1) + He_2(z_2)$", "flow_positional": "$4/3 + He_4(z_1) + 2He_4(z_2)$"}
@@ -10,7 +10,7 @@ OVERLAPS = (("positional", POSITIONAL, "positional $|e|$"), ("semantic", SEMANTI
 @house_style
 def draw(cubes):
     """Overlaps against steps over d, one panel for each of the cubes flow_semantic and flow_positional."""
-    figure, axes = new_figure(1, 2, 7.6, 3.3, sharey=True)
+    figure, axes = new_figure(1, 2, MIDDLE, 3.6, sharey=True)
     for panel, (name, target) in zip(axes, PANELS.items(), strict=True):
         cube = cubes[name].isel(dimension=0)
         time = cube.step.values / int(cube.dimension)
@@ -24,5 +24,5 @@ def draw(cubes):
         panel.set(xlabel=r"steps of SGD over dimension, $\tau = t/d$", ylim=(0, 1))
         panel.set_title(f"target {target}, $d = {int(cube.dimension)}$")
     axes[0].set(ylabel="overlap")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, columnspacing=1.0)
+    legend_below(figure, axes[0])
     return figure

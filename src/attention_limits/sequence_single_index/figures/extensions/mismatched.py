@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.numerics.probability.power_laws import median_and_range
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import MIDDLE, house_style, legend_below, new_figure
 from attention_limits.sequence_single_index.figures.shared import NEUTRAL, POSITIONAL, SEMANTIC, power_text
 from attention_limits.sequence_single_index.readings import escape_law
 
@@ -18,7 +18,7 @@ TICKS = (2, 3, 5, 10, 20, 50)
 @house_style
 def draw(cubes):
     """Escape steps over d^2 of runs, diffusion and flow: left the student has the form of the target, right another form."""
-    figure, axes = new_figure(1, 2, 8.2, 3.9)
+    figure, axes = new_figure(1, 2, MIDDLE, 4.2)
     for panel, (name, (runs, title)) in zip(axes, PANELS.items(), strict=True):
         cube, d = cubes[runs], cubes[runs].dimension.values.astype(float)
         _runs(panel, cube)
@@ -26,13 +26,10 @@ def draw(cubes):
         flow = cube.flow_step.isel(replica=0).values
         panel.plot(d, flow / d**2, color=POSITIONAL, linestyle="--", linewidth=1.2, label="flow without noise")
         panel.set(xscale="log", yscale="log", xlabel="dimension $d$", title=title)
-        panel.legend(loc="upper right", fontsize="x-small")
-        low, high = panel.get_ylim()
         panel.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
         panel.set_yticks([], minor=True)
-        # Room for the legend.
-        panel.set_ylim(low, high * 1.8)
     axes[0].set(ylabel=r"steps until $|m| > 1/2$, over $d^2$")
+    legend_below(figure, axes, ncols=2)
     return figure
 
 

@@ -3,14 +3,14 @@
 import numpy as np
 
 from attention_limits.numerics.probability.power_laws import median_and_range
-from attention_limits.plotting import banded_line, house_style, new_figure
+from attention_limits.plotting import NARROW, banded_line, house_style, legend_below, lower_bounds, new_figure
 from attention_limits.sequence_single_index.figures.shared import NEUTRAL, POSITIONAL
 
 
 @house_style
 def draw(cubes):
     """Median escape steps against the dimension, from the cubes position_with and position_without."""
-    figure, axes = new_figure(1, 1, 5.0, 3.6)
+    figure, axes = new_figure(1, 1, NARROW, 4.0)
     cube, without = cubes["position_with"], cubes["position_without"]
     _medians(axes, cube, "o", POSITIONAL, "SGD with positional encoding")
     flow, error = cube.flow_step.isel(replica=0), cube.flow_step_error.isel(replica=0)
@@ -19,12 +19,12 @@ def draw(cubes):
     axes.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel="steps until $e^2 + m^2 > 1/4$")
     axes.set_xticks(cube.dimension, [f"{value:g}" for value in cube.dimension.values], minor=False)
     axes.set_xticks([], minor=True)
-    figure.legend(loc="outside upper center")
+    legend_below(figure, axes, ncols=1)
     return figure
 
 
 def _medians(axes, cube, marker, color, label):
-    """Medians with their range; triangles where at least half of the runs have not escaped: the length of the runs."""
+    """Medians with their range; arrows where at least half of the runs have not escaped: the length of the runs."""
     d, steps = cube.dimension.values.astype(float), cube.escape_step.values
     median, low, high = median_and_range(steps, cube.escaped.values)
     known = np.isfinite(median)
@@ -35,4 +35,4 @@ def _medians(axes, cube, marker, color, label):
         )
     if not known.all():
         censored = f"{label}: not escaped so far"
-        axes.plot(d[~known], steps.max(axis=1)[~known], "^", color=color, markerfacecolor="white", label=censored)
+        lower_bounds(axes, d[~known], steps.max(axis=1)[~known], color, censored)

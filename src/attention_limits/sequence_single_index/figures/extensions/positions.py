@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.patches import Patch
 
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import MIDDLE, house_style, new_figure
 from attention_limits.sequence_single_index.figures.papers.fig4 import REGIONS
 
 PANELS = {"positions_star": "three vectors at 120°", "positions_orthogonal": r"$p_1 \perp p_2 = p_3$"}
@@ -13,7 +13,7 @@ PANELS = {"positions_star": "three vectors at 120°", "positions_orthogonal": r"
 @house_style
 def draw(cubes):
     """Top: regions; bottom: angle of the lowest positional minimum to the first vector; from the cubes positions_*."""
-    figure, axes = new_figure(2, 2, 7.6, 6.2, sharex=True)
+    figure, axes = new_figure(2, 2, MIDDLE, 6.2, sharex=True)
     colors = ListedColormap([REGIONS[code][0] for code in sorted(REGIONS)])
     norm = BoundaryNorm(np.arange(-0.5, 8.0), 8)
     codes = set()

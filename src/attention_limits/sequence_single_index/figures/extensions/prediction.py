@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.numerics.probability.statistics import mean_and_error
-from attention_limits.plotting import curve, house_style, new_figure, present
+from attention_limits.plotting import WIDE, curve, house_style, legend_below, lower_bounds, new_figure, present
 from attention_limits.sequence_single_index.figures.shared import NEUTRAL, POSITIONAL, SEMANTIC, binomial_errors
 
 # Cube, scanned key and its label.
@@ -17,7 +17,7 @@ SCANS = {
 @house_style
 def draw(cubes):
     """Top: probability of the semantic direction; bottom: escape steps; from the cubes prediction_*."""
-    figure, axes = new_figure(2, len(SCANS), 9.6, 5.0, sharex="col", sharey="row")
+    figure, axes = new_figure(2, len(SCANS), WIDE, 5.4, sharex="col", sharey="row")
     for column, (name, (key, label)) in zip(axes.T, SCANS.items(), strict=True):
         cube = cubes[name]
         _probability(column[0], cube, key)
@@ -28,8 +28,7 @@ def draw(cubes):
         column[1].set_xticks([], minor=True)
     axes[0, 0].set(ylabel=r"$P(|m| > |e|)$ at the escape")
     axes[1, 0].set(ylabel=r"mean steps until $e^2 + m^2 > 1/2$")
-    for panel in axes[:, 0]:
-        panel.legend(loc="lower left" if panel is axes[0, 0] else "upper left")
+    legend_below(figure, axes)
     return figure
 
 
@@ -58,11 +57,9 @@ def _steps(axes, cube, key):
     known = escaped.all(axis=1)
     axes.errorbar(
         cube[key].values[known], mean[known], error[known], fmt="o", color=NEUTRAL, markersize=4, capsize=2, elinewidth=1,
-        label="SGD, mean",
+        label="SGD",
     )  # fmt: skip
     if np.any(~known):
-        axes.plot(
-            cube[key].values[~known], mean[~known], "^", color=NEUTRAL, markersize=4, label="not all runs escaped"
-        )
-    _theory(axes, cube, key, "flow_mean_step", SEMANTIC, "Gaussian exit and flow, mean")
+        lower_bounds(axes, cube[key].values[~known], mean[~known], NEUTRAL, "not all runs escaped")
+    _theory(axes, cube, key, "flow_mean_step", SEMANTIC, "Gaussian exit and flow")
     _theory(axes, cube, key, "gaussian_step", POSITIONAL, "Gaussian process alone", "--")

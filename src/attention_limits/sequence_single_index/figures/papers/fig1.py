@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import MIDDLE, house_style, legend_below, new_figure
 from attention_limits.sequence_single_index.figures.shared import (
     ACCENT,
     NEUTRAL,
@@ -19,7 +19,7 @@ from attention_limits.sequence_single_index.figures.shared import (
 def draw(cubes):
     """Loss along m at e = 0 (top) and over (e, m) with the Hessian at the start (bottom), from the cube fig1_landscapes."""
     cube = cubes["fig1_landscapes"].isel(replica=0)
-    figure, axes = new_figure(2, len(cube.degree), 3.6 * len(cube.degree), 5.6, squeeze=False, height_ratios=(2, 3))
+    figure, axes = new_figure(2, len(cube.degree), MIDDLE, 5.8, squeeze=False, height_ratios=(2, 3))
     for column, degree in enumerate(cube.degree.values):
         part = cube.sel(degree=degree)
         e, m, loss = part.e.values, part.m.values, part.loss.values
@@ -37,7 +37,7 @@ def draw(cubes):
             f"with positional encoding: exponent {exponent_text(part, 'positional')}\n"
             f"$H_{{ee}} = {part.hessian_ee.item():.4f}$, $H_{{mm}} = {cleaned(part.hessian_mm.item()):.4f}$"
         )
-    figure.legend(*bottom.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    legend_below(figure, bottom, ncols=3)
     return figure
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import MIDDLE, house_style, legend_below, new_figure
 from attention_limits.sequence_single_index.figures.shared import (
     ACCENT,
     NEUTRAL,
@@ -18,7 +18,7 @@ def draw(cubes):
     """Loss along m at e = 0 (left) and over (e, m) (right), from the cube fig2_landscape."""
     cube = cubes["fig2_landscape"].isel(replica=0, degree=0)
     e, m, loss = cube.e.values, cube.m.values, cube.loss.values
-    figure, (left, right) = new_figure(1, 2, 7.2, 3.6, width_ratios=(2, 3))
+    figure, (left, right) = new_figure(1, 2, MIDDLE, 3.8, width_ratios=(2, 3))
     without_position(left, m, loss[0], f"without positional encoding\nSIE {exponent_text(cube, 'semantic')}")
     loss_contours(figure, right, e, m, loss, finer_below=3.0)
     right.plot(0, 0, "o", color="white", markeredgecolor=NEUTRAL, markersize=5, clip_on=False, label="start")
@@ -31,5 +31,5 @@ def draw(cubes):
         f"with positional encoding: $H_{{ee}} = {cube.hessian_ee.item():.4f}$\n"
         f"exponent in $(e, m)$: {exponent_text(cube, 'positional')}"
     )
-    figure.legend(loc="outside lower center", ncols=2)
+    legend_below(figure, right, ncols=2)
     return figure

@@ -1,21 +1,20 @@
 """Overlap against SGD steps of tied and untied feed-forward students."""
 
-import matplotlib as mpl
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import KEY, NARROW, house_style, legend_below, new_figure, ordered_colors
 
 
 @house_style
 def draw(cubes):
     """All runs from the cubes fig3_tied_paths and fig3_untied_paths, and their means."""
-    figure, axes = new_figure(1, 1, 6.6, 3.8)
+    figure, axes = new_figure(1, 1, NARROW, 4.6)
     tokens = cubes["fig3_tied_paths"].tokens.values
-    colors = mpl.colormaps["viridis"](np.linspace(0.0, 0.85, len(tokens)))
+    colors = ordered_colors(tokens)
     model = specifications(cubes["fig3_tied_paths"])["tied_sgd"]["model"]
     for student, style in (("tied", "-"), ("untied", "--")):
-        axes.plot([], [], style, color="0.3", label=f"{student}, mean of the runs")
+        axes.plot([], [], style, color=KEY, label=f"{student}, mean of the runs")
         cube = cubes[f"fig3_{student}_paths"]
         cube = cube.isel(learning_rate_exponent=0) if student == "tied" else cube
         for length, color in zip(tokens, colors, strict=True):
@@ -24,10 +23,10 @@ def draw(cubes):
             label = f"$L = {length}$" if student == "tied" else None
             axes.plot(runs.step[1:], runs[:, 1:].mean("replica"), style, color=color, label=label)
     threshold = 2.0 / np.sqrt(model["dimension"])
-    axes.axhline(threshold, color="0.3", linewidth=0.8, linestyle=":", label=r"escape threshold $2/\sqrt{d}$")
+    axes.axhline(threshold, color=KEY, linewidth=0.8, linestyle=":", label=r"escape threshold $2/\sqrt{d}$")
     axes.set(
         xscale="log", ylim=(0, 1), xlabel=f"SGD steps ($d = {model['dimension']}$)",
         ylabel=r"overlap with the teacher, $(\Sigma_l m_l^2 / L)^{1/2}$",
     )  # fmt: skip
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    legend_below(figure, axes, ncols=3)
     return figure

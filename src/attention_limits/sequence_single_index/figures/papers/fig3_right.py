@@ -3,14 +3,14 @@
 import numpy as np
 
 from attention_limits.pipeline.base.errors import CubeError
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import BLUE, FLAGGED, GREEN, NARROW, VERMILLION, house_style, new_figure
 from attention_limits.sequence_single_index.figures.shared import power_text
 from attention_limits.sequence_single_index.readings import gain
 
 READINGS = {
-    0.0: ("#0072B2", r"\gamma_t = \gamma_u"),
-    0.5: ("#009E73", r"\gamma_t = \sqrt{L}\,\gamma_u"),
-    1.0: ("#D55E00", r"\gamma_t = L\,\gamma_u"),
+    0.0: (BLUE, r"\gamma_t = \gamma_u"),
+    0.5: (GREEN, r"\gamma_t = \sqrt{L}\,\gamma_u"),
+    1.0: (VERMILLION, r"\gamma_t = L\,\gamma_u"),
 }
 
 
@@ -22,17 +22,17 @@ def draw(cubes):
         raise CubeError(
             ["fig3_tied_escape and fig3_untied_escape have different numbers of tokens: give both the same"]
         )
-    figure, axes = new_figure(1, 1, 4.8, 3.8)
+    figure, axes = new_figure(1, 1, NARROW, 4.0)
     for exponent, (color, reading) in READINGS.items():
         found = gain(tied, untied, exponent)
         length, fit = found.tokens, found.power_law
         label = f"${reading}$, fit {power_text('L', fit)}"
-        for chosen, face in ((found.complete, color), (~found.complete, "white")):
-            error = (found.gain * found.relative_error)[chosen]
-            axes.errorbar(
-                length[chosen], found.gain[chosen], error, color=color, markerfacecolor=face, marker="o", markersize=4,
-                capsize=2, linestyle="none", label=label if face == color else None,
-            )  # fmt: skip
+        known, error = found.complete, found.gain * found.relative_error
+        axes.errorbar(
+            length[known], found.gain[known], error[known], color=color, marker="o", markersize=4, capsize=2,
+            linestyle="none", label=label,
+        )  # fmt: skip
+        axes.plot(length[~known], found.gain[~known], color=color, **FLAGGED)
         one = tied.sel(learning_rate_exponent=exponent).isel(replica=0)
         axes.plot(length, untied.noisy_step.isel(replica=0) / one.noisy_step, color=color, linewidth=0.9)
         axes.plot(length, one.flow_gain, color=color, linewidth=0.9, linestyle="--")

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.patches import Patch
 
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import COLORS, MIDDLE, house_style, new_figure
 
 # Region code: colour and meaning (global minimum, steepest direction, number of minima).
 REGIONS = {
@@ -20,8 +20,8 @@ REGIONS = {
 LINES = {
     "steepest": ("-", "#000000", "steepest direction changes"),
     "global": ("--", "#000000", "global minimum changes"),
-    "positional_minimum": (":", "#0072B2", "above: $(1,0)$ is a minimum"),
-    "semantic_minimum": (":", "#D55E00", "below: $(0,1)$ is a minimum"),
+    "positional_minimum": (":", COLORS["positional"], "above: $(1,0)$ is a minimum"),
+    "semantic_minimum": (":", COLORS["semantic"], "below: $(0,1)$ is a minimum"),
     "positional_unstable": ("-.", "#777777", "$H_{ee} = 0$ at the start"),
 }
 
@@ -30,7 +30,7 @@ LINES = {
 def draw(cubes):
     """Regions and exact lines from the cube fig4_phases."""
     cube = cubes["fig4_phases"].isel(replica=0)
-    figure, axes = new_figure(1, 1, 6.4, 4.0)
+    figure, axes = new_figure(1, 1, MIDDLE, 4.4)
     codes = sorted(REGIONS)
     present = np.unique(cube.region.values).astype(int)
     colors = ListedColormap([REGIONS[code][0] for code in codes])

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.interpolate import RegularGridInterpolator
 
-from attention_limits.plotting import house_style
+from attention_limits.plotting import MIDDLE, house_style, legend_below
 from attention_limits.sequence_single_index.figures.shared import (
     POSITIONAL,
     SEMANTIC,
@@ -20,7 +20,7 @@ def draw(cubes):
     surface = cube.loss.isel(replica=0)
     e, m, loss = surface.e.values, surface.m.values, surface.values
     height = RegularGridInterpolator((e, m), np.where(np.isfinite(loss), loss, np.nanmin(loss)))
-    figure = Figure(figsize=(8.2, 3.6), layout="constrained")
+    figure = Figure(figsize=(MIDDLE, 3.9), layout="constrained")
     view = figure.add_subplot(1, 2, 1, projection="3d")
     flat = figure.add_subplot(1, 2, 2)
     grid = np.meshgrid(m, e)
@@ -42,7 +42,9 @@ def draw(cubes):
     )
     flat.plot([], [], color="0.8", linewidth=2.0, label="steepest direction")
     flat.plot(0, 0, "o", color="white", markeredgecolor="black", markersize=4, label="start")
-    flat.legend(loc="upper center", bbox_to_anchor=(0.5, 1.12), ncols=2, columnspacing=1.0)
+    legend_below(figure, flat)
+    for letter, axes in (("a", view), ("b", flat)):
+        axes.set_title(letter, loc="left", fontweight="bold")
     view.set(xlabel="semantic overlap $m$", ylabel="positional overlap $e$", title="$R(e, m)$")
     view.view_init(elev=38, azim=-60)
     return figure

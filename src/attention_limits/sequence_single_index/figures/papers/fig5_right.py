@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import curve, house_style, new_figure
+from attention_limits.plotting import FLAGGED, MIDDLE, curve, house_style, legend_below, mark_threshold, new_figure
 from attention_limits.sequence_single_index.figures.shared import ACCENT, NEUTRAL, SEMANTIC, binomial_errors
 from attention_limits.sequence_single_index.readings import equal_curvatures
 
@@ -13,7 +13,7 @@ LOSSES = {"frobenius": (NEUTRAL, r"$\|T - S\|_F$"), "half_square": (SEMANTIC, r"
 @house_style
 def draw(cubes):
     """Left: runs to escape of both losses with their theory; right: runs of the published length; from the cubes fig5_*."""
-    figure, (left, right) = new_figure(1, 2, 8.4, 4.2, sharex=True, sharey=True)
+    figure, (left, right) = new_figure(1, 2, MIDDLE, 4.4, sharex=True, sharey=True)
     for loss, (color, name) in LOSSES.items():
         cube = cubes[f"fig5_{loss}"]
         runs = cube.semantic.dropna("omega", how="all")
@@ -31,7 +31,7 @@ def draw(cubes):
     for axes in (left, right):
         axes.axhline(0.5, color="0.8", linewidth=0.6, zorder=0)
         axes.set(xlabel=r"weight of the positional part $\omega$")
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+    legend_below(figure, (left, right), ncols=3)
     return figure
 
 
@@ -41,9 +41,7 @@ def _theory(axes, cube, color, name):
     curve(axes, theory.omega, theory.flow_semantic.values, color, f"theory of the escape, {name}", linewidth=1.2)
     with suppress(KeyError):
         omega, _ = equal_curvatures(cube)
-        axes.axvline(
-            omega, color=color, linewidth=0.8, linestyle=":", label=rf"equal curvatures, $\omega = {omega:.3f}$"
-        )
+        mark_threshold(axes, omega, color, label=rf"equal curvatures, $\omega = {omega:.3f}$")
 
 
 def name_of(steps):
@@ -52,13 +50,14 @@ def name_of(steps):
 
 
 def _points(axes, semantic, escaped, color, label, marker="o"):
-    """Fractions with binomial errors, hollow where fewer than half of the runs have escaped."""
+    """Fractions with binomial errors, flagged where fewer than half of the runs have escaped."""
     omega, runs = semantic.omega.values, semantic.sizes["replica"]
     wins = semantic.values.astype(float).sum(axis=1)
     enough = escaped.values.astype(float).mean(axis=1) >= 0.5
-    named = color if enough.mean() > 0.5 else "white"
-    for chosen, face in ((enough, color), (~enough, "white")):
-        axes.errorbar(
-            omega[chosen], wins[chosen] / runs, binomial_errors(wins[chosen], runs), color=color, markerfacecolor=face,
-            marker=marker, markersize=4, capsize=2, elinewidth=1, linestyle="none", label=label if face == named else None,
-        )  # fmt: skip
+    axes.errorbar(
+        omega[enough], wins[enough] / runs, binomial_errors(wins[enough], runs), color=color, marker=marker, markersize=4,
+        capsize=2, elinewidth=1, linestyle="none", label=label if enough.any() else None,
+    )  # fmt: skip
+    if not enough.all():
+        look = {**FLAGGED, "label": None if enough.any() else f"{label}, not escaped"}
+        axes.plot(omega[~enough], wins[~enough] / runs, color=color, **look)

@@ -1,14 +1,16 @@
 """Escape steps of tied and untied students against the learning rate, and their ratio to the flow."""
 
+import string
+
 import numpy as np
 
 from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import house_style, new_figure
-from attention_limits.sequence_single_index.figures.shared import NEUTRAL, POSITIONAL, SEMANTIC
+from attention_limits.plotting import BLUE, VERMILLION, WIDE, house_style, legend_below, lower_bounds, new_figure
+from attention_limits.sequence_single_index.figures.shared import NEUTRAL
 
-# Colour, marker and size of the lower bounds, which coincide.
-STUDENTS = {"tied": (SEMANTIC, "o", 3.5), "untied": (POSITIONAL, "s", 8.0)}
+# Colour and marker.
+STUDENTS = {"tied": (VERMILLION, "o"), "untied": (BLUE, "s")}
 TICKS = (0.02, 0.05, 0.1, 0.2)
 
 
@@ -19,7 +21,7 @@ def draw(cubes):
     From the cubes rates_tied, rates_untied, rates_tied_dimension and rates_untied_dimension.
     """
     tokens = cubes["rates_tied"].tokens.values
-    figure, axes = new_figure(2, len(tokens) + 1, 2.6 * len(tokens) + 3.0, 5.6, sharey="row", squeeze=False)
+    figure, axes = new_figure(2, len(tokens) + 1, WIDE, 5.8, sharey="row", squeeze=False)
     for (top, bottom), length in zip(axes.T, tokens, strict=False):
         for name in STUDENTS:
             cube = cubes[f"rates_{name}"].sel(tokens=length)
@@ -40,24 +42,25 @@ def draw(cubes):
         panel.axhline(1.0, color="0.7", linewidth=0.6, zorder=0)
     axes[0, 0].set(ylabel="steps to the overlap 1/2, $d = 1000$")
     axes[1, 0].set(ylabel="steps over those of the flow")
-    axes[0, -1].set_axis_off()
-    axes[0, -1].legend(*axes[0, -2].get_legend_handles_labels(), loc="center")
+    axes[0, -1].remove()
+    for letter, panel in zip(string.ascii_lowercase[len(tokens) :], axes[1], strict=False):
+        panel.set_title(letter, loc="left", fontweight="bold")
+    legend_below(figure, axes[0, -2], ncols=5)
     return figure
 
 
 def _steps(panel, cube, name):
     """Means over runs, lower bounds of the means, flow, and the prediction with noise at the start."""
-    color, marker, size = STUDENTS[name]
+    color, marker = STUDENTS[name]
     rate, complete = cube.learning_rate.values, _complete(cube)
     mean, error = mean_and_error(cube.escape_step.transpose("learning_rate", "replica").values, axis=1)
     panel.errorbar(
         rate[complete], mean[complete], error[complete], fmt=marker, color=color, markersize=4, capsize=2, elinewidth=1,
         label=f"{name}, mean of {cube.sizes['replica']} runs",
     )  # fmt: skip
-    panel.plot(
-        rate[~complete], mean[~complete], "^", color=color, markerfacecolor="none", markersize=size,
-        label=f"{name}: lower bound of the mean",
-    )  # fmt: skip
+    # The bounds of both students coincide: the length of the runs.
+    aside = 1.03 if name == "tied" else 1.0 / 1.03
+    lower_bounds(panel, aside * rate[~complete], mean[~complete], color, f"{name}, lower bound of the mean")
     for variable, style, label in (("noisy_step", "-", "noise at the start, then flow"), ("flow_step", "--", "flow")):
         line = cube[variable].isel(replica=0).values
         line = np.where(np.isfinite(line), line, np.nan)
@@ -66,7 +69,7 @@ def _steps(panel, cube, name):
 
 def _ratio(panel, cube, key, name):
     """Mean steps over those of the flow where all runs escaped, and the prediction."""
-    color, marker, _ = STUDENTS[name]
+    color, marker = STUDENTS[name]
     flow = cube.flow_step.isel(replica=0).values
     shown = _complete(cube) & np.isfinite(flow)
     mean, error = mean_and_error(cube.escape_step.transpose(key, "replica").values, axis=1)

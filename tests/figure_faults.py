@@ -1,0 +1,43 @@
+"""What a drawn figure has against the grammar of figures."""
+
+import importlib
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.legend import Legend
+from matplotlib.text import Text
+
+from attention_limits.pipeline.cubes.reader import read
+from attention_limits.plotting import MIDDLE, NARROW, WIDE
+
+# Points; a reader of a printed page still reads this size.
+SMALLEST = 7.0
+
+
+def faults(figure):
+    """Lines about the width, the size of texts, and the legends of a figure."""
+    FigureCanvasAgg(figure)
+    figure.draw_without_rendering()
+    width, found = figure.get_size_inches()[0], []
+    if not any(abs(width - standard) < 1e-6 for standard in (NARROW, MIDDLE, WIDE)):
+        found.append(f"width {width:g} inches")
+    for text in figure.findobj(Text):
+        if text.get_visible() and text.get_text().strip() and text.get_fontsize() < SMALLEST:
+            found.append(f"{text.get_text()!r} in {text.get_fontsize():g} points")
+    page = figure.bbox.padded(2)
+    for legend in figure.findobj(Legend):
+        box, names = legend.get_window_extent(), [text.get_text() for text in legend.get_texts()]
+        if not (page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1):
+            found.append(f"the legend {names} leaves the page")
+        if len(set(names)) < len(names):
+            found.append(f"an entry of the legend twice: {names}")
+    return found
+
+
+def of_family(project, folder, family):
+    """Faults of the figures of a family, drawn from the cubes below `folder`, by figure."""
+    found = {}
+    for name, figure in project.figures.items():
+        if figure.family == family:
+            cubes = {cube: read(folder / item.cube_path(project.run.folder)) for cube, item in figure.cubes.items()}
+            found[name] = faults(importlib.import_module(figure.module).draw(cubes))
+    return {name: lines for name, lines in found.items() if lines}
