@@ -20,7 +20,7 @@ endif
 
 # The messages of Snakemake are in .snakemake/log.
 run: $(STAMP)
-	$(SNAKEMAKE) $(addprefix --prioritize ,$(FIRST)) --logger attention-limits
+	$(SNAKEMAKE) $(addprefix --prioritize ,$(FIRST)) --logger attention-limits -- all landing
 	@$(MAKE) --no-print-directory report explorer SCALE=$(SCALE) FIGURES=$(FIGURES)
 	@.venv/bin/attention-limits summary --scale $(SCALE)
 
@@ -54,7 +54,7 @@ notebook: $(STAMP)
 
 # Runs one rule again, and everything that depends on it: make rerun RULE=smi_gamp
 rerun: $(STAMP)
-	$(SNAKEMAKE) -R $(RULE)
+	$(SNAKEMAKE) -R $(RULE) -- all landing
 
 test: lint
 	.venv/bin/pytest -n 2
