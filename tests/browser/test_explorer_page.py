@@ -1,7 +1,6 @@
 """The explorer in headless Chromium at three widths: no error, no network, a slider moves the curve, the CSV is the cube."""
 
 import io
-import shutil
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,6 @@ from attention_limits.interface import explorer
 from attention_limits.pipeline.cubes.cube_bytes import write_atomic
 
 pytestmark = pytest.mark.slow
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 NAME = "attention_indexed.state_evolution"
 GRID = {"alpha": np.linspace(0.0, 0.2, 9), "ratio": [0.25, 0.5], "tokens": [2, 3]}
 
@@ -35,32 +33,21 @@ def file(cubes, tmp_path_factory):
         return al.explore(cubes, tmp_path_factory.mktemp("page") / "explorer.html")
 
 
-@pytest.fixture(scope="module")
-def browser():
-    browsers = pytest.importorskip("playwright.sync_api", reason="playwright is missing: make test-browser installs it")
-    if CHROMIUM is None:
-        pytest.skip("Chromium is missing: make test-browser installs it")
-    with browsers.sync_playwright() as program:
-        running = program.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
+@pytest.fixture
+def shown(opened):
+    """A tab that shows the picture of the explorer at an address."""
 
+    def show(*arguments, **options):
+        tab = opened(*arguments, **options)
+        tab.wait_for_selector("#plot .scatterlayer .trace", state="attached", timeout=60_000)
+        return tab
 
-def opened(browser, address, width=1400, touch=False):
-    """A tab that shows the picture at an address, and records errors and requests."""
-    tab = browser.new_context(viewport={"width": width, "height": 900}, has_touch=touch, is_mobile=touch).new_page()
-    tab.problems, tab.asked = [], []
-    tab.on("console", lambda message: tab.problems.append(message.text) if message.type == "error" else None)
-    tab.on("pageerror", lambda error: tab.problems.append(str(error)))
-    tab.on("request", lambda request: tab.asked.append(request.url))
-    tab.goto(address)
-    tab.wait_for_selector("#plot .scatterlayer .trace", state="attached", timeout=60_000)
-    return tab
+    return show
 
 
 @pytest.fixture
-def page(browser, file):
-    tab = opened(browser, file.as_uri())
+def page(shown, file):
+    tab = shown(file.as_uri())
     yield tab
     assert tab.problems == []
     tab.context.close()
@@ -87,9 +74,9 @@ def test_it_loads_without_a_network_on_a_result_of_its_first_cube(page, file):
 
 
 @pytest.mark.parametrize("width", [1400, 1100, 500])
-def test_the_picture_fills_each_width(browser, file, width):
+def test_the_picture_fills_each_width(shown, file, width):
     """No sideways scroll; the curves are in the window without a scroll, and take most of the width of the picture."""
-    page = opened(browser, file.as_uri(), width, touch=width == 500)
+    page = shown(file.as_uri(), width, touch=width == 500)
     assert page.evaluate("document.documentElement.scrollWidth") == width
     plot, curve = (page.locator(name).first.bounding_box() for name in ("#plot", "#plot .scatterlayer"))
     assert plot["height"] > 300
@@ -130,7 +117,7 @@ def test_a_slider_moves_the_curve_and_the_csv_is_the_cube(page, cubes):
     assert [name for name, _ in seen[0]] == ["ρ = 0.25", "ρ = 0.5"]
 
 
-def test_the_address_remembers_the_state(page, browser):
+def test_the_address_remembers_the_state(page, shown):
     """A link shows the same picture in a new tab; an address with names that the page does not have opens as without."""
     page.select_option("#cube", label="Curves of linear attention")
     page.select_option("#variable", "mmse")
@@ -144,13 +131,13 @@ def test_the_address_remembers_the_state(page, browser):
     assert state == (
         "#cube=attention_indexed/linear&variable=mmse&x=ratio&color=tokens&at.alpha=6&replicas=each&logy=1"
     )
-    other = opened(browser, page.url)
+    other = shown(page.url)
     assert (other.evaluate("location.hash"), curves(other)) == (state, drawn)
     assert other.is_checked("#logy")
     other.evaluate("location.hash = '#cube=attention_indexed/softmax&variable=mmse'")
     other.wait_for_function("document.getElementById('title').textContent.includes('softmax')")
     other.context.close()
-    lost = opened(browser, page.url.partition("#")[0] + "#cube=a/b&variable=c&at.alpha=x")
+    lost = shown(page.url.partition("#")[0] + "#cube=a/b&variable=c&at.alpha=x")
     assert lost.text_content("#title") == "Curves of softmax attention"
     assert lost.problems == other.problems == []
     lost.context.close()
