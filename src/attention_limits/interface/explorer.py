@@ -117,7 +117,7 @@ def described(cube: xr.Dataset, name: str, project: Path) -> dict:
         size += values.size
     return {
         "family": spec["family"], "name": name, "opens": (spec["family"], name) == OPENS,
-        "first": _first(variables, list(registry(spec["family"]).variables)),
+        "first": _first(variables, cube, list(registry(spec["family"]).variables)),
         "title": cube.attrs["title"], "summary": cube.attrs["summary"],
         "source": cube.attrs["source"], "spec": spec, "grid": grid, "variables": variables,
         "coordinates": {
@@ -140,13 +140,20 @@ def _role(variable: str, cube: xr.Dataset) -> str:
     return "error" if of_another or any(variable in names for names in linked_to) else "result"
 
 
-def _first(variables: dict[str, dict], order: list[str]) -> str:
-    """The variable on which a cube opens: a result of several estimators before one, the first in the `order` of the registry."""
+def _first(variables: dict[str, dict], cube: xr.Dataset, order: list[str]) -> str:
+    """The variable on which a cube opens: results of several estimators first, then what varies along the grid.
+
+    Among equals it is the first in the `order` of the registry.
+    """
+    axes = [dim for dim in grid_keys(cube) if cube.sizes[dim] > 1]
 
     def interest(name: str) -> tuple:
-        own = variables[name]
+        own, array = variables[name], cube[name]
         place = order.index(name) if name in order else len(order)
-        return own["role"] == "result", "estimator" in own["dims"], own["labels"] is None, -place
+        numeric = own["labels"] is None
+        along = [dim for dim in axes if dim in array.dims] if numeric else []
+        varies = bool(along) and bool((array.max(along) > array.min(along)).any())
+        return own["role"] == "result", "estimator" in own["dims"], numeric, varies, -place
 
     return max(variables, key=interest)
 
