@@ -24,7 +24,7 @@ def test_the_example_prints_and_draws_what_is_shown(tmp_path, monkeypatch, capsy
     (shown,) = re.findall(r"^```text\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
     exec(compile(example, "README.md", "exec"), {})
     assert capsys.readouterr().out == shown
-    file = re.search(r'<img src="(.*?)"', README)[1]
+    file = re.findall(r'<img src="(.*?)"', README)[1]
     drawn, committed = (np.asarray(Image.open(path).convert("RGB"), float) for path in ("curve.png", REPOSITORY / file))
     assert drawn.shape == committed.shape
     assert np.abs(drawn - committed).mean() < 1
@@ -39,7 +39,7 @@ def test_four_findings_are_titles_of_figures():
 
 
 def test_every_link_leads_to_a_file():
-    links = re.findall(r"\]\(([^)#]+)(?:#[\w-]+)?\)|<img src=\"(.*?)\"", README)
+    links = re.findall(r"\]\(([^)#]+)(?:#[\w-]+)?\)|(?:src|href)=\"(.*?)\"", README)
     assert len(links) > 20
     assert [link for pair in links for link in pair if link and not (REPOSITORY / link).exists()] == []
 
