@@ -76,6 +76,9 @@ def page(app, name, source):
     """Complete pages with their part of the navigation, and write links out of this folder as text: they lead to files."""
     if name == root_doc:
         source[0] += "".join(toctree(pages, caption) for caption, pages in PARTS.items())
+    elif name == "python" and INTERNAL:
+        # The reference of all modules holds the same functions.
+        source[0] = re.sub(r"^(\.\. autofunction:: .*)$", r"\1\n   :no-index:", source[0], flags=re.MULTILINE)
     elif name == "gallery":
         source[0] += toctree(["figures/*"])
     elif name.startswith("keys/") and (prefix := PREFIXES.get(name.removeprefix("keys/"))):

@@ -220,7 +220,8 @@ def test_the_speed_table_shows_one_row_of_each_kind():
 
 def test_the_gallery_shows_every_figure_and_leads_to_its_page(project, data):
     """Each published figure is in one part at least, its checks only on the page of accuracy; the links lead to pages."""
-    figures, page = publish.published(project, data), publish.read("docs/gallery.md")
+    figures = publish.published(project, data)
+    page = publish.gallery.gallery(figures, data["laptop"]["minutes"])
     checks = publish.gallery.checks(figures)
     assert checks in publish.read("docs/accuracy.md")
     for name, figure in figures.items():
