@@ -20,7 +20,7 @@ endif
 
 # The messages of Snakemake are in .snakemake/log.
 run: $(STAMP)
-	$(SNAKEMAKE) $(addprefix --prioritize ,$(FIRST)) --logger attention-limits
+	$(SNAKEMAKE) $(addprefix --prioritize ,$(FIRST)) --logger attention-limits -- all landing
 	@$(MAKE) --no-print-directory report explorer SCALE=$(SCALE) FIGURES=$(FIGURES)
 	@.venv/bin/attention-limits summary --scale $(SCALE)
 
@@ -54,7 +54,7 @@ notebook: $(STAMP)
 
 # Runs one rule again, and everything that depends on it: make rerun RULE=smi_gamp
 rerun: $(STAMP)
-	$(SNAKEMAKE) -R $(RULE)
+	$(SNAKEMAKE) -R $(RULE) -- all landing
 
 test: lint
 	.venv/bin/pytest -n 2
@@ -106,10 +106,11 @@ types: $(STAMP)
 bench: $(STAMP)
 	.venv/bin/python benchmarks/run.py
 
-# The reference and the pages of docs/, into docs/_build/README.html.
+# The pages of docs/ as a site, into docs/_build/index.html; with REFERENCE=internal also the reference of all modules, which takes
+# some minutes.
 docs: $(STAMP)
 	$(UV) sync --quiet --locked --inexact --extra workflow --group docs
-	.venv/bin/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build
+	.venv/bin/sphinx-build --fail-on-warning --keep-going $(if $(filter internal,$(REFERENCE)),-t internal) docs docs/_build
 
 # JSON Schema of the experiment files for editors, into config/schemas; the tables of keys and of rules, and the pages of
 # estimators, into docs.

@@ -52,6 +52,7 @@ include: "workflow/rules/estimators.smk"
 include: "workflow/rules/cubes.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/audit.smk"
+include: "workflow/rules/landing.smk"
 
 
 for family in PROJECT.experiments:

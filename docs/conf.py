@@ -1,10 +1,13 @@
-"""Builds the pages of this folder and the reference of the library: `make docs`."""
+"""Builds the pages of this folder as a site: `make docs`. With the tag `internal` the reference of all modules belongs to it."""
 
 import os
 import re
+from pathlib import Path
 
 import numba
 from pygments.lexers.special import TextLexer
+
+from attention_limits.pipeline.experiments.experiment import load_family
 
 # numba then leaves functions as they are written, so that autodoc finds their arguments.
 os.environ["NUMBA_DISABLE_JIT"] = "1"
@@ -14,12 +17,17 @@ numba.cfunc = lambda signature: lambda function: function
 
 project = "attention-limits"
 author = "the authors of attention-limits"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.apidoc", "sphinx.ext.viewcode"]
-root_doc = "README"
-exclude_patterns = ["_build", "_reference/modules.rst"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+INTERNAL = tags.has("internal")  # noqa: F821
+if INTERNAL:
+    extensions.append("sphinx.ext.apidoc")
+root_doc = "index"
+exclude_patterns = ["_build", "_reference/modules.rst" if INTERNAL else "_reference"]
 html_theme = "furo"
 html_title = project
-html_static_path = []
+html_static_path = ["_static"]
+html_css_files = ["gallery.css"]
+html_js_files = ["gallery.js"]
 default_role = "code"
 smartquotes = False
 myst_heading_anchors = 3
@@ -40,29 +48,41 @@ apidoc_modules = [
     }
 ]
 
-CONTENTS = """
-```{toctree}
-:hidden:
-:glob:
-*
-tutorials/*
-keys/*
-estimators/*
-```
+HERE = Path(__file__).parent
+# The navigation. Pages that no part names are guides.
+PARTS = {
+    "Tutorials": [
+        "toycodes", "tutorials/ask", "tutorials/change_a_parameter", "tutorials/more_points", "tutorials/read_a_cube", "links",
+        "tutorials/channel", "tutorials/protein_contacts", "tutorials/library",
+    ],
+    "Results": ["gallery", "atlas", "accuracy", "audit", "scales", "coverage", "archive", "speed", "benchmarks"],
+    "Guides": ["notation", "configuration", "cluster"],
+    "Reference": ["python", "keys/files", *sorted(f"keys/{path.stem}" for path in HERE.glob("keys/[!f]*.md")), "rules"],
+    "Development": ["architecture", *(["_reference/attention_limits"] if INTERNAL else [])],
+}  # fmt: skip
+NAMED = {"index", *(page for pages in PARTS.values() for page in pages)}
+PARTS["Tutorials"] += sorted({f"tutorials/{path.stem}" for path in HERE.glob("tutorials/*.md")} - NAMED)
+PARTS["Guides"] += sorted({path.stem for path in HERE.glob("*.md")} - NAMED)
+PREFIXES = {path.parent.name: load_family(path.parent.name).prefix for path in HERE.glob("../config/*/experiments")}
 
-```{toctree}
-:hidden:
-:caption: Reference
-:maxdepth: 2
-_reference/attention_limits
-```
-"""
+
+def toctree(pages, caption=""):
+    """A hidden table of contents: the navigation shows it."""
+    options = [":hidden:", ":glob:", *([f":caption: {caption}"] if caption else [])]
+    return "\n".join(["", "```{toctree}", *options, *pages, "```", ""])
 
 
 def page(app, name, source):
-    """Complete the first page, and write links out of this folder as text: they lead to files of the repository."""
+    """Complete pages with their part of the navigation, and write links out of this folder as text: they lead to files."""
     if name == root_doc:
-        source[0] += CONTENTS
+        source[0] += "".join(toctree(pages, caption) for caption, pages in PARTS.items())
+    elif name == "python" and INTERNAL:
+        # The reference of all modules holds the same functions.
+        source[0] = re.sub(r"^(\.\. autofunction:: .*)$", r"\1\n   :no-index:", source[0], flags=re.MULTILINE)
+    elif name == "gallery":
+        source[0] += toctree(["figures/*"])
+    elif name.startswith("keys/") and (prefix := PREFIXES.get(name.removeprefix("keys/"))):
+        source[0] += toctree([f"/estimators/{prefix}_*"])
     if not name.startswith("_reference"):
         up = r"(?:\.\./)+" if "/" not in name else r"(?:\.\./){2,}"
         source[0] = re.sub(rf"\[([^]]*)\]\({up}([^)]*)\)", in_the_repository, source[0])

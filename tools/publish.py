@@ -1,12 +1,12 @@
 """Write the results of a finished run into the pages of docs/: `python tools/publish.py [RESULTS [SCALE]]`, or `make publish`.
 
-Writes docs/figures/*.png, docs/published.json (for each scale: minutes per figure, CPU seconds per rule and experiment, the
-audit), docs/benchmarks.md (the last `make bench`, if there is one), docs/atlas.csv (if all cubes of smi_atlas are there), and
-from these docs/gallery.md, docs/audit.md, docs/scales.md and the tables between `<!-- begin: NAME -->` and `<!-- end: NAME -->`
-of the pages in BLOCKS. Pictures and numbers of `paper` replace those of `laptop`, never the reverse; only families whose figures
-are all drawn at `paper` enter. A test compares the pages
-with config/ and docs/published.json. The pages do not contain figures and published numbers that no finished run has made yet;
-this program and the tests print them.
+Writes the pictures of docs/figures as PNG and PDF, docs/published.json (for each scale: minutes per figure, CPU seconds per rule
+and experiment, the audit), docs/benchmarks.md (the last `make bench`, if there is one), docs/atlas.csv (if all cubes of smi_atlas
+are there), and from these docs/gallery.md, docs/figures/*.md, docs/audit.md, docs/scales.md and the tables between
+`<!-- begin: NAME -->` and `<!-- end: NAME -->` of the pages in BLOCKS. Pictures and numbers of `paper` replace those of `laptop`,
+never the reverse; only families whose figures are all drawn at `paper` enter. A test compares the pages with config/ and
+docs/published.json. The pages do not contain figures and published numbers that no finished run has made yet; this program and
+the tests print them.
 """
 
 import json
@@ -17,13 +17,12 @@ from pathlib import Path
 import atlas
 import benchmark_tables
 import bounds
+import gallery
 import scales
 from attention_limits.pipeline.audit import full_table, load_published, number_text
 from attention_limits.pipeline.base.attributes import digest_of_picture
-from attention_limits.pipeline.base.provenance import SOURCE
 from attention_limits.pipeline.experiments.estimate import cpu_seconds, needed_chunks
 from attention_limits.pipeline.experiments.experiment import load_family
-from attention_limits.pipeline.experiments.figures import read_caption
 from attention_limits.pipeline.experiments.project import load_project
 from attention_limits.sequence_multi_index.reports.threshold_table import page as page_of_thresholds
 
@@ -32,7 +31,7 @@ DATA = ROOT / "docs" / "published.json"
 PICTURES = ROOT / "docs" / "figures"
 # The page of each table between comments.
 BLOCKS = {
-    "figures": "README.md", "speed3": "README.md", "audit": "docs/accuracy.md", "speed": "docs/speed.md",
+    "checks": "docs/accuracy.md", "audit": "docs/accuracy.md", "speed": "docs/speed.md",
     "rules": "docs/speed.md", "bounds": "docs/speed.md",
     "atlas": "docs/atlas.md",
 }  # fmt: skip
@@ -146,56 +145,18 @@ def best_rows(project, data):
     return in_order(project, data["laptop"]["audit"], data["paper"]["audit"])
 
 
-def in_markdown(caption):
-    """A caption of reStructuredText as one line of Markdown."""
-    return " ".join(caption.split()).replace("``", "`").replace("\\|", "|").replace("*", "\\*")
-
-
-def time_text(value):
-    """Minutes with two digits, or seconds below one."""
-    return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
-
-
-def gallery(project, data):
-    """Every published figure with its finding, its caption, its command, its minutes and its cubes."""
-    parts = [
-        "# Gallery",
-        "",
-        "Every figure with its finding, its command, its cubes, and minutes on two cores at scale `laptop`. Where minutes at",
-        "`paper` follow, the picture shows this scale. The notes of a figure give its methods, its choices and what differs",
-        "from the publication.",
-        "",
-    ]
-    figures = published(project, data)
-    for family in project.experiments:
-        own = {name: figure for name, figure in figures.items() if figure.family == family}
-        parts += [f"## {family}", ""] if own else []
-        for name, figure in own.items():
-            cubes = ", ".join(f"`{cube.cube_path(project.run.folder)}`" for cube in figure.cubes.values())
-            spent = f"{time_text(data['laptop']['minutes'][name])} minutes"
-            if name in data["paper"]["minutes"]:
-                spent += f" ({time_text(data['paper']['minutes'][name])} at `paper`)"
-            parts += [
-                f"### {figure.title}", "",
-                f"![{figure.title}](figures/{name}.png)", "",
-                in_markdown(read_caption(figure.caption)[0]), "",
-                f"`.venv/bin/snakemake --cores 2 {name}`, {spent}; {cubes}; "
-                f"[notes](../{figure.caption.relative_to(SOURCE.parents[1]).as_posix()})", "",
-            ]  # fmt: skip
-    return "\n".join(parts).rstrip() + "\n"
-
-
-def figure_table(project, data):
-    """Published figures with their pictures and minutes, a row for each family."""
-    times = data["laptop"]["minutes"]
-    lines = ["| Family | Figures, each with its minutes | All |", "|---|---|---|"]
-    for family in project.experiments:
-        own = [name for name, figure in published(project, data).items() if figure.family == family]
-        if not own:
-            continue
-        figures = ", ".join(f"[`{name}`](docs/figures/{name}.png) {time_text(times[name])}" for name in own)
-        lines.append(f"| `{family}` | {figures} | {time_text(times[family])} |")
-    return "\n".join(lines) + "\n"
+def figure_pages(project, data, rows):
+    """The page of each published figure, by its path below the root; `rows` is the audit."""
+    found = {}
+    for name, figure in published(project, data).items():
+        spent = f"{gallery.minutes_text(data['laptop']['minutes'][name])} minutes on two cores at scale `laptop`"
+        if name in data["paper"]["minutes"]:
+            paper = gallery.minutes_text(data["paper"]["minutes"][name])
+            spent += f", {paper} at `paper`, which the picture shows"
+        own = [row for row in rows if row["family"] == figure.family and set(row["cubes"]) <= set(figure.cubes)]
+        vector = (PICTURES / f"{name}.pdf").exists()
+        found[f"docs/figures/{name}.md"] = gallery.figure_page(figure, spent, own, vector)
+    return found
 
 
 def audit_table(rows):
@@ -233,8 +194,7 @@ def pages(project, data, read):
     benchmarks = read("docs/benchmarks.md")
     jobs = bounds.jobs_of(data["laptop"]["rules"], benchmarks)
     tables = {
-        "figures": figure_table(project, data),
-        "speed3": benchmark_tables.telling_table(benchmarks),
+        "checks": gallery.checks(published(project, data)),
         "audit": audit_table(rows),
         "speed": benchmark_tables.speed_table(benchmarks),
         "rules": bounds.rules_table(jobs),
@@ -242,7 +202,8 @@ def pages(project, data, read):
         "atlas": atlas.table(read("docs/atlas.csv")),
     }
     written = {
-        "docs/gallery.md": gallery(project, data),
+        "docs/gallery.md": gallery.gallery(published(project, data), data["laptop"]["minutes"]),
+        **figure_pages(project, data, rows),
         "docs/audit.md": full_table(rows),
         "docs/thresholds.html": page_of_thresholds(read("docs/atlas.csv")),
         "docs/scales.md": scales.page(data["laptop"]["audit"], data["paper"]["audit"]),
@@ -281,7 +242,8 @@ def main():
         drawn = {name: path for name, path in drawn.items() if project.figures[name].family in families}
     for name, path in drawn.items():
         if scale == "paper" or name not in data["paper"]["minutes"]:
-            shutil.copy(path, PICTURES)
+            for file in (path, path.with_suffix(".pdf")):
+                shutil.copy(file, PICTURES)
     jobs = finished(project, results)
     times = own["minutes"] | {name: round(value, 2) for name, value in measured(project, jobs, drawn).items() if value}
     pictured = [name for name in shown(project) if (PICTURES / f"{name}.png").exists()]
@@ -309,7 +271,8 @@ def main():
         measurement = ROOT / "benchmarks" / "results" / name
         if measurement.exists():
             shutil.copy(measurement, ROOT / target)
-    for name, text in pages(project, data, read).items():
+    # The pages describe the experiments at `laptop`.
+    for name, text in pages(load_project(ROOT, {"scale": "laptop"}), data, read).items():
         (ROOT / name).write_text(text, encoding="utf-8")
         print(f"{name}: written")
     for line in unpublished(project, data):

@@ -14,8 +14,8 @@ HEAD = """\
 
 Every kind of data, every estimator and every figure has one rule. Every family has one rule that joins chunks into cubes. The
 names of rules work in commands such as `snakemake potts_fig2`, `-R smi_gamp`, `--until potts_samples`,
-`--set-threads aim_matrix_amp=2` and `--set-resources aim_gradient_descent:slurm_partition=long`. The names of families, `all` and
-`audit` are targets too.
+`--set-threads aim_matrix_amp=2` and `--set-resources aim_gradient_descent:slurm_partition=long`. The names of families, `all`,
+`audit` and `landing` (the page of all figures of a run, `results/index.html`) are targets too.
 
 `make schemas` writes this page from the output of `snakemake --rulegraph`. An experiment that requires a file from outside of the
 repository is in the graph only if the file exists.

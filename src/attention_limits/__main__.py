@@ -66,6 +66,8 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment file")
     command("list", "cli.reports:list_command", "list experiments and figures with the number of their files", project)
     command("summary", "cli.reports:summary_command", "print the results of a run and unconverged points", project)
+    landing = command("landing", "cli.landing:landing_command", "write the front page of a run", project)
+    landing.add_argument("--output", type=Path, required=True, metavar="INDEX.html", help="the page")
     estimated = "estimate CPU hours of the jobs that are left, from finished jobs"
     command("estimate", "cli.reports:estimate_command", estimated, families)
     show = command("show", "cli.reports:show_command", "summarise a cube as text")

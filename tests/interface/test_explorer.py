@@ -1,6 +1,7 @@
 """The data of the explorer are the numbers of the cube, the flags and the published values that belong to it."""
 
 import base64
+import re
 import zlib
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 import xarray as xr
 
 import attention_limits as al
-from attention_limits.interface.explorer import described
+from attention_limits.interface.explorer import OPENS, described
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 
@@ -55,6 +56,15 @@ def test_the_numbers_are_those_of_the_cube(cube, tmp_path):
     np.testing.assert_array_equal(unpacked(record, "overlap"), cube.overlap)
     own = record["variables"]["overlap"]
     assert (own["flags"], own["error"], own["kept"]) == ({"converged": 1.0}, "overlap_error", {})
+    roles = {name: own["role"] for name, own in record["variables"].items()}
+    assert roles == {
+        "overlap": "result",
+        "overlap_error": "error",
+        "converged": "flag",
+        "path": "result",
+        "phase": "result",
+    }
+    assert (record["first"], record["opens"]) == ("overlap", False)
     kept = record["variables"]["path"]["kept"]["iteration"]
     assert (len(kept), kept[0], kept[-1]) == (41, 0, 999)
     np.testing.assert_array_equal(unpacked(record, "path"), cube.path.values[:, :, kept])
@@ -69,6 +79,7 @@ def test_figures_and_published_numbers_of_a_project(cube):
     cube = cube.rename(overlap="mmse").expand_dims(ratio=[0.1, 0.5, 1.0])
     record = described(cube, "fig1_left_hardmax", ROOT)
     assert record["figures"][0]["caption"]
+    assert record["first"] == "mmse"
     entries = read_yaml(ROOT / "config/attention_indexed/published.yaml")["numbers"]
     wanted = [entry for entry in entries if entry["cubes"] == ["fig1_left_hardmax"]]
     assert len(record["published"]) == len(wanted) > 3
@@ -94,3 +105,10 @@ def test_the_page_holds_everything_and_asks_nothing(tmp_path):
     assert " src=" not in page.partition("plotly.js v")[0]
     with pytest.raises(SpecError, match=r"must end in .html"):
         al.explore([tmp_path / "cube.nc"], tmp_path / "explorer.pdf")
+
+
+def test_it_opens_on_the_first_figure_of_the_readme():
+    """The cube that the page opens on is one of the figure whose picture comes first in README.md."""
+    first = re.search(r"docs/figures/smi_(\w+)\.png", (ROOT / "README.md").read_text(encoding="utf-8"))[1]
+    family, cube = OPENS
+    assert cube in read_yaml(ROOT / "config" / family / "figures.yaml")[first]["cubes"]

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from attention_limits.__main__ import main
-from attention_limits.cli.reports import _failed
+from attention_limits.cli.reports import failing
 from toy import Toy, imported
 
 CHUNK = "alpha0-0.2_replicas0-2_b8a7d332"
@@ -202,7 +202,7 @@ def test_every_flag_is_counted():
         },
         {"estimator": ["gamp", "solve"]},
     )
-    assert _failed(cube) == [
+    assert failing(cube) == [
         ("held_overlap", "held_converged", 1, 2), ("sgd", "finite", 2, 3), ("gamp", "converged", 1, 2),
         ("solve", "converged", 1, 2), ("", "resolved", 1, 3),
     ]  # fmt: skip

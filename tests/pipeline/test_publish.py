@@ -104,6 +104,7 @@ def test_publishing_takes_what_there_is(project, data, tmp_path, monkeypatch, ca
     for name, digest in ((pictured, project.figures[pictured].digest(project.run.seed)), (outdated, "other")):
         drawn = results / project.figures[name].family / f"{name}.png"
         drawn.parent.mkdir(parents=True, exist_ok=True)
+        drawn.with_suffix(".pdf").write_bytes(b"vector")
         texts = PngInfo()
         texts.add_text(DIGEST, digest)
         Image.new("L", (1, 1)).save(drawn, pnginfo=texts)
@@ -119,6 +120,9 @@ def test_publishing_takes_what_there_is(project, data, tmp_path, monkeypatch, ca
     publish.main()
     assert (pages / f"docs/figures/{pictured}.png").read_bytes() != b"old"
     assert (pages / f"docs/figures/{outdated}.png").read_bytes() == b"old"
+    assert [path.stem for path in (pages / "docs/figures").glob("*.pdf")] == [pictured]
+    linked = [path.stem for path in (pages / "docs/figures").glob("*.md") if "[PDF](" in path.read_text("utf-8")]
+    assert linked == [pictured]
     after = json.loads((pages / "docs/published.json").read_text(encoding="utf-8"))
     assert after["laptop"]["audit"] == data["laptop"]["audit"]
     assert after["paper"] == data["paper"]
@@ -196,7 +200,7 @@ def test_an_audit_of_one_family_keeps_those_of_the_others(project, data):
 
 def test_a_caption_in_markdown():
     assert (
-        publish.in_markdown("As ``smi``, on a\nlonger line: h*, λ/2 |W|².")
+        publish.gallery.in_markdown("As ``smi``, on a\nlonger line: h*, λ/2 |W|².")
         == "As `smi`, on a longer line: h\\*, λ/2 |W|²."
     )
 
@@ -208,19 +212,51 @@ def test_the_speed_table_shows_one_row_of_each_kind():
         "| point at 2, y | 3 s | 1 s | 3 | | | | |",
         "| curve | | 1 s | | | | | |",
     ]
+    rows = ["- machine: 2 cores, x86_64, load 1.6 at the end", *rows]
     shown = tables.speed_table("\n".join([head, "| --- | --- | --- | --- | --- | --- | --- | --- |", *rows]))
+    assert shown.splitlines()[0] == "| 2 cores, x86_64 | Baseline | Ours | Ratio |"
     assert shown.splitlines()[2:] == ["| point at 1, x | 2 s | 1 s | 2 |"]
 
 
-def test_the_readme_is_short_and_shows_three_benchmarks_with_their_machine():
-    lines = publish.read("README.md").splitlines()
-    assert len(lines) <= 120
-    first, last = (lines.index(f"<!-- {edge}: speed3 -->") for edge in ("begin", "end"))
-    head, _, *rows = lines[first + 1 : last]
-    assert tables.machine("- machine: 2 cores, x86_64, load 1.6 at the end\n") == "2 cores, x86_64"
-    assert head.startswith(f"| {tables.machine(publish.read('docs/benchmarks.md'))} |")
-    assert len(rows) == len(tables.TELLING) == 3
-    assert {name for name in tables.TELLING for row in rows if row[2:].startswith(name)} == set(tables.TELLING)
+def test_the_gallery_shows_every_figure_and_leads_to_its_page(project, data):
+    """Each published figure is in one part at least, its checks only on the page of accuracy; the links lead to pages."""
+    figures = publish.published(project, data)
+    page = publish.gallery.gallery(figures, data["laptop"]["minutes"])
+    checks = publish.gallery.checks(figures)
+    assert checks in publish.read("docs/accuracy.md")
+    for name, figure in figures.items():
+        link = f"[![{figure.title}](figures/{name}.png)](figures/{name}.md)"
+        assert page.count(link) == (bool(figure.question) + (not figure.extra) or not figure.check), name
+        assert (link in checks) == figure.check, name
+    asked = [figure for figure in project.figures.values() if figure.question]
+    assert 20 <= len(asked) <= 30
+    assert not any(figure.check for figure in asked)
+    assert {figure.family for figure in asked} == set(project.experiments)
+    assert all(figure.extra for figure in project.figures.values() if figure.check)
+
+
+def test_the_page_of_a_figure(project, data):
+    """The numbers of its cubes, its specification and its notes."""
+    figure = project.figures["aim_fig3"]
+    (row,) = [{**data["laptop"]["audit"][0], "quantity": "mine", "verdict": "differs", "reason": "why"}]
+    page = publish.gallery.figure_page(figure, "1.0 minutes", [row], vector=True)
+    number = publish.number_text(row["ours"], row["error"])
+    assert f"| mine | {row['published']:g} ± {row['precision']:g} | {number} | differs |" in page
+    assert "- Difference: why." in page
+    assert "[PDF](aim_fig3.pdf)" in page
+    experiment = project.experiments["attention_indexed"]["fig3_linear"]
+    for name, estimator in experiment.estimators.items():
+        assert f"| [{name}](../estimators/aim_{name}.md) | " in page
+        assert f" | {estimator.replicas} |\n" in page
+        assert (REPOSITORY / f"docs/estimators/aim_{name}.md").is_file()
+    assert "channel: linear" in page
+    assert "`" not in publish.gallery.in_markdown("no code")
+    assert publish.gallery._axis([0.5]) == "0.5"
+    assert publish.gallery._axis([0.0, 0.25, 0.5, 0.75, 1.0]) == "0 to 1 (5 values)"
+
+
+def test_the_readme_is_short():
+    assert len(publish.read("README.md").splitlines()) <= 100
 
 
 @pytest.fixture
@@ -316,13 +352,13 @@ def test_every_kernel_of_a_rule_has_experiments_and_a_row_of_limits(project):
 
 def test_a_missing_row_of_the_benchmarks_leaves_its_cells_open(project, data, monkeypatch):
     whole = publish.read("docs/benchmarks.md")
-    for kernel in ("Gibbs update, C = L = 20 |", tables.TELLING[0]):
+    for kernel in ("Gibbs update, C = L = 20 |", "denoiser"):
         less = "\n".join(line for line in whole.splitlines() if not line.startswith(f"| {kernel}"))
         assert less != whole.rstrip("\n")
         monkeypatch.setattr(publish, "read", lambda page, less=less: less)
         waiting = publish.unpublished(project, data)
         assert any(line.startswith("Gibbs update: no row") for line in waiting) == kernel.startswith("Gibbs")
-        tables.telling_table(less)
+        tables.speed_table(less)
     with pytest.raises(ValueError, match="make bench"):
         bounds.start_of_a_job("")
 

@@ -25,7 +25,7 @@ check explorer SCALE=smoke
 check run SCALE=smoke
 check publish SCALE=smoke
 check archive SCALE=smoke
-check docs
+check docs REFERENCE=internal
 check schemas
 check rerun SCALE=smoke RULE=smi_gamp
 check golden

@@ -49,6 +49,7 @@ def test_make_smoke_ends_well_with_figures_report_and_summary(toy, make):
     assert "image/png" in report
     assert "results/smoke/figures/toy/toy_heights.pdf" in done.stdout
     assert "report: results/smoke/report.html" in done.stdout
+    assert done.stdout.splitlines()[-1] == "open in a browser: results/smoke/index.html"
     assert "all cubes: results/smoke/explorer.html" in done.stdout
     assert 'href=\\"explorer.html\\"' in report
     assert "Plotly" in (toy.folder / "results/smoke/explorer.html").read_text(encoding="utf-8")

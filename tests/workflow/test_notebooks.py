@@ -55,7 +55,7 @@ def test_theory_and_algorithms(tmp_path, monkeypatch):
 
 
 def test_every_notebook_is_listed_and_tested():
-    listed = (NOTEBOOKS.parent / "README.md").read_text(encoding="utf-8")
+    listed = (NOTEBOOKS.parent / "index.md").read_text(encoding="utf-8")
     names = {path.stem for path in NOTEBOOKS.glob("*.py")}
     assert names == {"learning_curve", "your_link", "theory_and_algorithms"}
     assert all(f"(notebooks/{name}.py)" in listed for name in names)

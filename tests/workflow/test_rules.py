@@ -63,11 +63,11 @@ def test_every_rule_that_computes_shows_its_command():
         assert all(re.fullmatch(f"{names}|{plain}", name) for name in commands[text.split()[4]])
     assert {
         name: any(word.startswith("output") for word in words) for name, words in commands.items()
-    } == dict.fromkeys(("run", "merge", "draw", "audit"), True)
-    assert len(shells) == rules.count("shell:\n") == 4
-    assert len(re.findall(r"^\s+conda:\n\s+ENVIRONMENT\n", rules, re.MULTILINE)) == 4
+    } == dict.fromkeys(("run", "merge", "draw", "audit", "landing"), True)
+    assert len(shells) == rules.count("shell:\n") == 5
+    assert len(re.findall(r"^\s+conda:\n\s+ENVIRONMENT\n", rules, re.MULTILINE)) == 5
     for section in ("log", "benchmark", "threads", "message"):
-        assert len(re.findall(rf"^\s+{section}:", rules, re.MULTILINE)) == 4
+        assert len(re.findall(rf"^\s+{section}:", rules, re.MULTILINE)) == 5
 
 
 DRAWN = "toy/shared: drawn"

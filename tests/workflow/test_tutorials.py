@@ -187,7 +187,7 @@ def test_the_library_without_the_workflow(capsys):
 
 
 def test_every_tutorial_is_listed():
-    listed = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    listed = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     assert all(f"(tutorials/{path.name})" in listed for path in TUTORIALS.glob("*.md"))
 
 

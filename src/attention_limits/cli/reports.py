@@ -50,11 +50,11 @@ def summary_command(project: Path, run: Run) -> None:
     lines, wrong = [], []
     for experiment in loaded.all():
         try:
-            cube = _cube(experiment, run)
+            cube = current_cube(experiment, run)
         except CubeError as error:
             wrong += error.problems
             continue
-        for estimator, flag, count, points in _failed({} if cube is None else cube):
+        for estimator, flag, count, points in failing({} if cube is None else cube):
             if count:
                 where = f"{experiment.cube_path(run.folder)}{f', {estimator}' if estimator else ''}"
                 lines.append(f"  {f'{count} of {points}':>12}  {flag:<16}  {where}")
@@ -71,9 +71,11 @@ def summary_command(project: Path, run: Run) -> None:
         if Path(run.folder, name).exists():
             print(f"{text}: {run.folder}/{name}")
     print("".join(f"{problem}\n" for problem in wrong), end="")
+    if Path(run.folder, "index.html").exists():
+        print(f"open in a browser: {run.folder}/index.html")
 
 
-def _cube(experiment: Experiment, run: Run):
+def current_cube(experiment: Experiment, run: Run):
     """The cube of an experiment, or None if there is none. Raises CubeError when it is damaged or outdated."""
     path = Path(experiment.cube_path(run.folder))
     if not path.exists():
@@ -145,7 +147,7 @@ def show_command(cube: Path) -> None:
     dataset = read(cube, changed=True)
     dataset.info(sys.stdout)
     print()
-    for estimator, flag, count, points in _failed(dataset):
+    for estimator, flag, count, points in failing(dataset):
         print(f"{flag}: {count} of {points} points{f' of {estimator}' if estimator else ''} fail")
 
 
@@ -167,7 +169,7 @@ def audit_command(project: Path, families: list[str], output: Path, run: Run) ->
         cubes = {}
         for name in entry.cubes:
             try:
-                cube = _cube(loaded.experiments[entry.family][name], run)
+                cube = current_cube(loaded.experiments[entry.family][name], run)
                 cubes |= {} if cube is None else {name: cube}
             except OutdatedError as error:
                 outdated |= dict.fromkeys(error.problems)
@@ -204,7 +206,7 @@ def refine_command(
         print(f"{spec}: {len(more)} values added to estimators.{estimator}.grid.{key}")
 
 
-def _failed(cube) -> list[tuple[str, str, int, int]]:
+def failing(cube) -> list[tuple[str, str, int, int]]:
     """Estimator, flag, number of points that fail it, number of points, for every flag of a cube."""
     from attention_limits.pipeline.cubes.readings import judges, least
 

@@ -6,7 +6,9 @@ const COLORS = ["#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 const MARKERS = ["circle", "square", "diamond", "triangle-up"];
 const cubes = JSON.parse(document.getElementById("cubes").textContent);
 const element = (id) => document.getElementById(id);
+const NARROW = matchMedia("(max-width: 45rem)"), TOUCH = matchMedia("(pointer: coarse)");
 let cube, variable, shown; // `shown`: the rows of the picture, which the CSV holds
+let address; // the hash of the address that the page has written last
 
 // Numbers of a cube: unpacked when it is first shown.
 async function unpack(cube) {
@@ -50,14 +52,26 @@ function options(select, items, chosen) {
   select.replaceChildren(...items.map(([value, text]) => new Option(text, value, false, value === chosen)));
 }
 
-// The controls, from the cube to the slices; each choice that is still possible stays.
+// The variables in groups: results, their errors, flags and counts.
+function variableOptions(chosen) {
+  const named = (name) => {
+    const {long_name: long, symbol: sign} = cube.variables[name];
+    return long ? `${long}${sign ? `, ${sign}` : ""}` : name.replaceAll("_", " ");
+  };
+  element("variable").replaceChildren(...["result", "error", "flag"].map((role) => {
+    const group = Object.assign(document.createElement("optgroup"), {label: {result: "Results", error: "Errors", flag: "Flags and counts"}[role]});
+    const names = Object.keys(cube.variables).filter((name) => cube.variables[name].role === role);
+    group.append(...names.map((name) => new Option(named(name), name, false, name === chosen)));
+    return group;
+  }).filter((group) => group.children.length));
+}
+
+// The controls, from the cube to the slices. A result that the new cube has too stays; a flag or an error does not.
 function chooseCube(index) {
+  const before = variable?.role === "result" ? element("variable").value : "";
   cube = cubes[index];
-  const names = Object.keys(cube.variables);
-  const first = names.find((name) => cube.variables[name].dims.includes("estimator") && !name.match(/converged|iterations/));
-  const before = element("variable").value;
-  options(element("variable"), names.map((name) => [name, name.replaceAll("_", " ")]),
-          names.includes(before) ? before : first ?? names.find((name) => cube.variables[name].error) ?? names[0]);
+  element("cube").value = index;
+  variableOptions(cube.variables[before] ? before : cube.first);
   chooseVariable();
 }
 
@@ -97,6 +111,43 @@ function chooseColor() {
     slider.addEventListener("input", draw);
     return label;
   }));
+  if (!restoring) draw();
+}
+
+// The state of the page as the hash of its address, so that a link or a reload shows the same picture.
+function remember() {
+  const state = new URLSearchParams({cube: `${cube.family}/${cube.name}`});
+  for (const id of ["variable", "x", "color"]) state.set(id, element(id).value);
+  for (const slider of element("sliders").querySelectorAll("input")) state.set(`at.${slider.name}`, slider.value);
+  if (document.querySelector("[name=replicas]:checked").value === "each") state.set("replicas", "each");
+  for (const id of ["logx", "logy"]) if (element(id).checked) state.set(id, "1");
+  address = `#${state}`.replaceAll("%2F", "/");
+  if (location.hash !== address) history.replaceState(null, "", address);
+}
+
+// Sets the controls as a hash says. What the page does not have keeps its default.
+let restoring = false;
+function restore() {
+  const state = new URLSearchParams(location.hash.slice(1));
+  const index = cubes.findIndex((one) => `${one.family}/${one.name}` === state.get("cube"));
+  const choose = (id, next) => {
+    const select = element(id), wanted = state.get(id);
+    if (wanted === null || ![...select.options].some((option) => option.value === wanted)) return;
+    select.value = wanted;
+    next();
+  };
+  restoring = true;
+  element("find").value = "";
+  cubeOptions();
+  variable = undefined;
+  chooseCube(index < 0 ? Math.max(0, cubes.findIndex((one) => one.opens)) : index);
+  choose("variable", chooseVariable);
+  choose("x", chooseX);
+  choose("color", chooseColor);
+  for (const slider of element("sliders").querySelectorAll("input")) slider.value = state.get(`at.${slider.name}`) ?? slider.value;
+  document.querySelector(`[name=replicas][value=${state.get("replicas") === "each" ? "each" : "mean"}]`).checked = true;
+  for (const id of ["logx", "logy"]) element(id).checked = state.get(id) === "1";
+  restoring = false;
   draw();
 }
 
@@ -211,6 +262,30 @@ function published(shade) {
   }];
 }
 
+// The legend: one button per curve, which a key or a finger reaches too. It wraps above the picture instead of taking its width.
+function key(drawn) {
+  const hidden = new Set([...element("key").querySelectorAll("[aria-pressed=false]")].map((button) => button.textContent));
+  const entries = drawn.filter((trace) => trace.showlegend !== false && trace.name.trim());
+  element("key").replaceChildren(...entries.map((trace) => {
+    const button = Object.assign(document.createElement("button"), {type: "button"});
+    const color = trace.line?.color ?? trace.marker.line.color, cross = trace.marker.symbol === "x-thin";
+    const mark = trace.mode.includes("lines") ? `<path d="M0 6H22" stroke="${color}" stroke-width="2"/>`
+      : cross ? `<path d="M7 2l8 8M7 10l8-8" stroke="${color}" stroke-width="2"/>` : {
+        circle: `<circle cx="11" cy="6" r="4" fill="${color}"/>`, square: `<path d="M7 2h8v8H7z" fill="${color}"/>`,
+        diamond: `<path d="M11 1l5 5-5 5-5-5z" fill="${color}"/>`, "triangle-up": `<path d="M11 1l5 9H6z" fill="${color}"/>`}[trace.marker.symbol];
+    button.innerHTML = `<svg width="22" height="12" aria-hidden="true">${mark}</svg>`;
+    button.append(trace.name);
+    const all = drawn.filter((one) => one.legendgroup === trace.legendgroup);
+    const show = (on) => { button.setAttribute("aria-pressed", on); all.forEach((one) => { one.visible = on; }); };
+    show(!hidden.has(trace.name));
+    button.addEventListener("click", () => {
+      show(button.getAttribute("aria-pressed") === "false");
+      Plotly.react("plot", drawn, element("plot").layout, CONFIG);
+    });
+    return button;
+  }));
+}
+
 function notes(found) {
   const lines = [], points = found.flatMap((one) => one.points);
   for (const [dim, kept] of Object.entries(variable.kept))
@@ -252,15 +327,20 @@ async function draw() {
   const layout = {
     xaxis: axis(element("logx").checked, axisTitle(cube.coordinates[x] ?? {}, x, cube.coordinates[x]?.definition)),
     yaxis: {...axis(element("logy").checked, axisTitle(variable, name, variable.normalisation)), ...labels},
-    margin: {l: 80, r: 20, t: 20, b: 60}, hovermode: "closest", template: "none", legend: {font: {size: 12}},
-    font: {family: "system-ui, sans-serif", size: 13},
+    margin: NARROW.matches ? {l: 55, r: 10, t: 30, b: 50} : {l: 80, r: 20, t: 30, b: 60},
+    hovermode: "closest", template: "none", showlegend: false,
+    // A finger scrolls the page; a mouse draws the box of a zoom.
+    dragmode: TOUCH.matches ? false : "zoom",
+    font: {family: "system-ui, sans-serif", size: NARROW.matches ? 12 : 13},
   };
   notes(shown);
   describe();
-  // The notes take their height first, the picture fills the rest.
-  await Plotly.react("plot", traces(shown), layout, {displaylogo: false});
-  Plotly.Plots.resize("plot");
+  remember();
+  const drawn = traces(shown);
+  key(drawn);
+  await Plotly.react("plot", drawn, layout, CONFIG);
 }
+const CONFIG = {displaylogo: false, responsive: true};
 
 // The rows of the picture; lines that begin with # give the meaning, as in `attention-limits export`.
 function csv() {
@@ -286,17 +366,30 @@ element("csv").addEventListener("click", () => {
   link.click();
 });
 element("svg").addEventListener("click", () =>
-  Plotly.downloadImage("plot", {format: "svg", filename: `${cube.name}_${element("variable").value}`, width: 900, height: 600}));
+  Plotly.downloadImage({data: element("plot").data, layout: {...element("plot").layout, showlegend: true}}, {format: "svg", filename: `${cube.name}_${element("variable").value}`, width: 900, height: 600}));
 element("cube").addEventListener("change", () => chooseCube(element("cube").value));
 element("variable").addEventListener("change", chooseVariable);
-addEventListener("resize", () => Plotly.Plots.resize("plot"));
 element("x").addEventListener("change", chooseX);
 element("color").addEventListener("change", chooseColor);
 for (const it of document.querySelectorAll("[name=replicas], #logx, #logy")) it.addEventListener("change", draw);
+for (const form of document.forms) form.addEventListener("submit", (event) => event.preventDefault());
+addEventListener("hashchange", () => { if (location.hash !== address) restore(); });
 
-for (const family of new Set(cubes.map((one) => one.family))) {
-  const group = Object.assign(document.createElement("optgroup"), {label: family});
-  cubes.forEach((one, i) => { if (one.family === family) group.append(new Option(one.name, i)); });
-  element("cube").append(group);
+// The cubes by family, those that hold every searched word in their title, name or figures.
+function cubeOptions() {
+  const words = element("find").value.toLowerCase().split(/\s+/);
+  const text = (one) => [one.title, one.family, one.name, ...one.figures.map((figure) => figure.title)].join(" ").toLowerCase();
+  const found = cubes.map((one, i) => [one, i]).filter(([one]) => words.every((word) => text(one).includes(word)));
+  element("cube").replaceChildren(...[...new Set(found.map(([one]) => one.family))].map((family) => {
+    const group = Object.assign(document.createElement("optgroup"), {label: family.replaceAll("_", " ")});
+    group.append(...found.filter(([one]) => one.family === family).map(([one, i]) => new Option(one.title, i)));
+    return group;
+  }));
+  return found.map(([, i]) => i);
 }
-chooseCube(0);
+element("find").addEventListener("input", () => {
+  const found = cubeOptions(), now = cubes.indexOf(cube);
+  if (found.includes(now)) element("cube").value = now;
+  else if (found.length) chooseCube(found[0]);
+});
+restore();

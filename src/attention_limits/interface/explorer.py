@@ -5,6 +5,7 @@ The page holds the numbers in double precision and plotly.js; `explorer.html` an
 
 import base64
 import json
+import re
 import zlib
 from collections.abc import Iterable
 from importlib import resources
@@ -20,6 +21,7 @@ from attention_limits.interface.table import grid_keys
 from attention_limits.pipeline.audit import Entry, Published, Table, reading
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.base.files import replacing
+from attention_limits.pipeline.base.registry import registry
 from attention_limits.pipeline.cubes.cube_bytes import is_flag, linked
 from attention_limits.pipeline.cubes.readings import judges, least
 from attention_limits.pipeline.experiments.figures import caption_file, figure_module, read_caption
@@ -28,6 +30,8 @@ from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 
 # A longer dimension of a trajectory or a map keeps only this many values, at even distances, both ends included.
 MOST_VALUES = 41
+# The cube of the first figure of the README, on which a page that holds it opens.
+OPENS = ("sequence_multi_index", "fig1_learning_curve")
 _ATTRIBUTES = ("symbol", "long_name", "normalisation", "definition", "source", "units", "estimator")
 
 
@@ -107,11 +111,14 @@ def described(cube: xr.Dataset, name: str, project: Path) -> dict:
             "dims": list(map(str, array.dims)), "shape": list(values.shape), "kept": kept, "labels": labels, "offset": size,
             "flags": {other: least(other) for other in linked_to if judges(other)},
             "error": next((other for other in linked_to if not is_flag(other)), None),
+            "role": _role(str(variable), cube),
         }  # fmt: skip
         numbers.append(values.ravel())
         size += values.size
     return {
-        "family": spec["family"], "name": name, "title": cube.attrs["title"], "summary": cube.attrs["summary"],
+        "family": spec["family"], "name": name, "opens": (spec["family"], name) == OPENS,
+        "first": _first(variables, cube, list(registry(spec["family"]).variables)),
+        "title": cube.attrs["title"], "summary": cube.attrs["summary"],
         "source": cube.attrs["source"], "spec": spec, "grid": grid, "variables": variables,
         "coordinates": {
             str(key): {**{k: array.attrs[k] for k in _ATTRIBUTES if array.attrs.get(k)}, "values": array.values.tolist()}
@@ -121,6 +128,34 @@ def described(cube: xr.Dataset, name: str, project: Path) -> dict:
         "published": _published(project, spec["family"], name, cube),
         "numbers": base64.b64encode(zlib.compress(np.concatenate(numbers).astype("<f8").tobytes(), 9)).decode(),
     }  # fmt: skip
+
+
+def _role(variable: str, cube: xr.Dataset) -> str:
+    """What a variable is for a reader: a result, the error of another variable, or a flag or count of the computation."""
+    if is_flag(variable) or "iterations" in variable or variable.startswith("realised_"):
+        return "flag"
+    linked_to = (array.attrs.get("ancillary_variables", "").split() for array in cube.data_vars.values())
+    measured = re.sub("(_node)?_(error|uncertainty)$", "", variable)
+    of_another = measured != variable and measured in cube.data_vars
+    return "error" if of_another or any(variable in names for names in linked_to) else "result"
+
+
+def _first(variables: dict[str, dict], cube: xr.Dataset, order: list[str]) -> str:
+    """The variable on which a cube opens: results of several estimators first, then what varies along the grid.
+
+    Among equals it is the first in the `order` of the registry.
+    """
+    axes = [dim for dim in grid_keys(cube) if cube.sizes[dim] > 1]
+
+    def interest(name: str) -> tuple:
+        own, array = variables[name], cube[name]
+        place = order.index(name) if name in order else len(order)
+        numeric = own["labels"] is None
+        along = [dim for dim in axes if dim in array.dims] if numeric else []
+        varies = bool(along) and bool((array.max(along) > array.min(along)).any())
+        return own["role"] == "result", "estimator" in own["dims"], numeric, varies, -place
+
+    return max(variables, key=interest)
 
 
 def _numbers(array: xr.DataArray) -> tuple[np.ndarray, list[str] | None]:

@@ -23,6 +23,9 @@ class FigureEntry(Section):
     """One figure: its module and its cubes."""
 
     title: str = Field(min_length=1, description="The finding, one line.")
+    question: str = Field(
+        "", description="The question that the title answers. The gallery opens with the figures that have one."
+    )
     cubes: list[Name] = Field(min_length=1, description="Experiments of the family.")
     same_model: list[str] = Field(
         [], description="Keys of the model that must have the same value in all cubes of the figure."
@@ -32,6 +35,7 @@ class FigureEntry(Section):
         Field(description="Module in the folder figures of the family, if its name is not that of the figure."),
     ] = None
     extra: bool = Field(False, description="No figure of the papers: a run with `figures: papers` leaves it out.")
+    check: bool = Field(False, description="A check of methods or known results: the page of accuracy shows it.")
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,8 @@ class Figure:
     cubes: dict[str, Experiment]
     caption: Path
     extra: bool
+    question: str
+    check: bool
 
     def paths(self, results: str) -> list[str]:
         """The two files, PDF and PNG, below the folder `results` of the scale."""
@@ -96,7 +102,10 @@ def load_figures(
         if not caption.is_file():
             found.append(f"{source}: {name}: no caption {caption}")
         if len(cubes) == len(entry.cubes):
-            figure = Figure(f"{prefix}_{name}", family, entry.title, module, cubes, caption, entry.extra)
+            figure = Figure(
+                name=f"{prefix}_{name}", family=family, title=entry.title, module=module, cubes=cubes, caption=caption,
+                extra=entry.extra, question=entry.question, check=entry.check,
+            )  # fmt: skip
             figures[figure.name] = figure
     return figures, found
 
