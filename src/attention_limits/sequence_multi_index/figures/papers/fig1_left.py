@@ -10,14 +10,16 @@ from attention_limits.plotting import (
     PUBLISHED,
     curve,
     house_style,
+    legend_below,
     new_figure,
     points,
     present,
+    published_runs,
     realised_alpha,
     shade_phases,
     theory_points,
 )
-from attention_limits.sequence_multi_index.figures.papers.published import FIG1_ERRORS, FIG1_OVERLAPS
+from attention_limits.sequence_multi_index.figures.papers.published import FIG1_AMP_OVERLAPS, FIG1_ERRORS, FIG1_OVERLAPS
 from attention_limits.sequence_multi_index.readings import layer_threshold
 
 
@@ -28,15 +30,18 @@ def draw(cubes):
     parts = specifications(cube)
     model, dimension = parts["gamp"]["model"], parts["gamp"]["solver"]["dimension"]
     here = onset.sel(skip=model["skip"])
-    figure, (top, middle, bottom) = new_figure(3, 1, NARROW, 7.4, sharex=True, height_ratios=(3, 2, 2))
+    figure, (top, middle, bottom) = new_figure(3, 1, NARROW, 8.4, sharex=True, height_ratios=(3, 2, 2))
     _draw_overlaps(top, cube, dimension)
     _draw_aided(middle, cubes["fig1_side_information"])
     _draw_errors(bottom, cube)
     # The published curves are for this model alone.
     if model["skip"] == 1.0 and model["beta"] == 1.0:
         for layer in (1, 2):
-            label = "published" if layer == 1 else None
-            top.plot(FIG1_OVERLAPS[:, 0], FIG1_OVERLAPS[:, layer], **PUBLISHED, label=label)
+            top.plot(
+                FIG1_OVERLAPS[:, 0], FIG1_OVERLAPS[:, layer], **PUBLISHED, label="published" if layer == 1 else None
+            )
+            published_runs(top, FIG1_AMP_OVERLAPS[:, [0, 2 * layer - 1, 2 * layer]], None, LAYER_COLORS[layer])
+        top.plot([], [], **{**PUBLISHED, "color": LAYER_COLORS[1]}, label="published GAMP (standard deviation)")
         bottom.plot(*FIG1_ERRORS.T, **PUBLISHED, label="published")
     boundaries = [float(layer_threshold(here, layer).mean()) for layer in (2, 1)]
     shade_phases(top, boundaries, ("nothing", "layer 2 learned", "both layers learned"), (2, 1), 0.0, 1.6)
@@ -46,8 +51,7 @@ def draw(cubes):
     bottom.set(
         xlabel=r"samples per dimension $\alpha = n/D$", ylabel="generalisation error", yscale="log", ylim=(1e-4, 1)
     )
-    top.legend(loc="lower right", bbox_to_anchor=(1.01, 0.02))
-    bottom.legend(loc="lower left")
+    legend_below(figure, (top, bottom), ncols=2)
     return figure
 
 

@@ -10,6 +10,15 @@ FIG1_OVERLAPS = np.array(
     ]
 )  # fmt: skip
 
+# The same, AMP_2w.csv: alpha, Q_11 and its standard deviation over runs, Q_22 and its deviation.
+FIG1_AMP_OVERLAPS = np.array(
+    [
+        [0.3, 0.0, 0.0, 0.219, 0.031], [0.5, 0.0, 0.001, 0.773, 0.036], [0.6, 0.0, 0.003, 0.913, 0.050],
+        [0.8, 0.001, 0.005, 0.983, 0.042], [0.9, 0.260, 0.182, 0.981, 0.036], [1.0, 0.520, 0.135, 0.990, 0.059],
+        [1.2, 0.826, 0.061, 1.004, 0.032], [1.4, 0.897, 0.046, 0.990, 0.033],
+    ]
+)  # fmt: skip
+
 # The same, gen_error_BO_2w.csv: alpha, error.
 FIG1_ERRORS = np.array(
     [
