@@ -26,8 +26,19 @@ figures of the four papers, with the published numbers, and what goes beyond the
 known before, are on the page [accuracy](accuracy.md#figures-that-check). Each picture leads to the page of its figure: caption,
 notes, command, minutes, cubes with their specifications, published numbers.
 
-In all figures lines are theory and filled symbols simulations with one standard error. Faint open symbols fail a
-[flag](accuracy.md#flags), crosses are published values.
+All figures share one grammar:
+
+| Mark | Meaning |
+|---|---|
+| line, with a band | theory, with one standard error; no line joins the two sides of a jump, or a point that fails a flag |
+| filled symbol, with a bar | simulation, mean and one standard error |
+| short dash | theory at a single point |
+| faint open circle | one replica that fails a [flag](accuracy.md#flags); it is in no mean |
+| cross | published value; its bar is the published standard deviation |
+| triangle on the axis | threshold |
+| upward arrow | lower bound, such as the length of runs that did not escape |
+| colours | layers 1, 2, 3: red, blue, green; content red, positions blue; Bayes-optimal black |
+| dark to light | small to large values of a parameter |
 """
 
 
