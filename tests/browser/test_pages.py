@@ -49,9 +49,10 @@ def test_the_search_of_the_gallery(opened, tmp_path):
     """On a page with the sections and tables that Sphinx writes."""
     story = "<table><tr><th>Question and answer</th><th></th></tr><tr><td>Which layer?</td><td><img></td></tr></table>"
     grid = "<table><tr><th></th><th></th></tr><tr><td>First layer</td><td>Second theorem</td></tr></table>"
+    marks = "<table><tr><th>Mark</th></tr><tr><td>line</td></tr></table>"
     script = (REPOSITORY / "docs/_static/gallery.js").read_text(encoding="utf-8")
     (tmp_path / "gallery.html").write_text(
-        f"<section id='gallery'><table><tr><th>Mark</th></tr><tr><td>line</td></tr></table><section id='a'>{story}</section><section id='b'>{grid}</section></section>"
+        f"<section id='gallery'>{marks}<section id='a'>{story}</section><section id='b'>{grid}</section></section>"
         f"<style>.hidden {{ display: none }}</style><script>{script}</script>",
         encoding="utf-8",
     )
