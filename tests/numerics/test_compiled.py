@@ -3,6 +3,7 @@
 import ast
 import math
 import os
+import shutil
 import subprocess
 import sys
 
@@ -54,6 +55,33 @@ def test_code_from_the_cache_brings_its_own_helpers(tmp_path):
     assert (hits, shared) == ("0", "0")
     assert int(helpers) >= 1
     assert result() == [value, "1"]
+
+
+@pytest.mark.slow
+def test_a_second_copy_of_the_package_compiles_nothing(tmp_path):
+    """The same kernel of two copies in different folders, of different age."""
+    program = (
+        "import numpy as np; from attention_limits.numerics.simd.copying_kernels import copy_vector; "
+        "copy_vector(np.ones(2), np.ones(2)); stats = copy_vector.stats; "
+        "print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()), end='')"
+    )
+    found = []
+    for name in ("first", "second folder"):
+        copy = tmp_path / name / "attention_limits"
+        shutil.copytree(
+            compiled.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copyfile
+        )
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(copy.parent),
+            "XDG_CACHE_HOME": str(tmp_path),
+            "NUMBA_CACHE_DIR": "",
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, cwd=tmp_path, check=True, capture_output=True, text=True
+        )
+        found.append(done.stdout)
+    assert found == ["0 1", "1 0"]
 
 
 def test_an_edit_of_a_kernel_or_of_numerics_changes_the_folder(tmp_path, monkeypatch):

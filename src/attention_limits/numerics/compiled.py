@@ -1,8 +1,9 @@
 """`njit` of numba with a cache on disk, under a digest of all code that compiled functions can contain.
 
-The cache of numba detects an edit of the file of a function, but not of the modules which that file imports. Therefore each state
-of the kernels and of `numerics` has a separate folder; a kernel imports no other module of this package. Code from the cache
-gives the same bytes as freshly compiled code; see `own_helpers`.
+The cache of numba detects an edit of the file of a function, but not of the modules which that file imports. Therefore each
+state of the kernels and of `numerics` has a separate folder; a kernel imports no other module of this package. All copies of
+the package with the same code share this folder: a second clone compiles nothing. Code from the cache gives the same bytes as
+freshly compiled code; see `own_helpers`.
 """
 
 import hashlib
@@ -14,6 +15,7 @@ from pathlib import Path
 import llvmlite
 import numba
 from numba import config
+from numba.core.caching import UserProvidedCacheLocator
 
 from attention_limits.numerics import own_helpers
 
@@ -62,6 +64,21 @@ def _cache_folder() -> Path | None:
 FOLDER = _cache_folder()
 
 
+class SharedLocator(UserProvidedCacheLocator):
+    """The place of a function's compiled code below the folder: that of its file below the package, wherever that lies.
+
+    numba reads the name of this class from its option `CACHE_LOCATOR_CLASSES`; by itself it would take the whole path.
+    """
+
+    @classmethod
+    def get_suitable_cache_subpath(cls, py_file: str) -> str:
+        """The folder of a file of this package, else the one that numba takes."""
+        path = Path(py_file).resolve()
+        if not path.is_relative_to(PACKAGE.resolve()):
+            return super().get_suitable_cache_subpath(py_file)
+        return str(path.relative_to(PACKAGE.resolve()).parent)
+
+
 def njit(function=None, **options):
     """`numba.njit` of a function with its `options`, and with the cache; without the cache where no folder can be written.
 
@@ -72,12 +89,13 @@ def njit(function=None, **options):
     def compiled(function):
         if FOLDER is None:
             return numba.njit(**options)(function)
-        # numba reads this option when it makes the cache of a function; other packages keep theirs.
-        theirs, config.CACHE_DIR = config.CACHE_DIR, str(FOLDER)
+        # numba reads these options when it makes the cache of a function; other packages keep theirs.
+        theirs = config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES
+        config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = str(FOLDER), f"{__name__}.{SharedLocator.__name__}"
         try:
             return numba.njit(**{"cache": True, **options})(function)
         finally:
-            config.CACHE_DIR = theirs
+            config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = theirs
 
     return compiled if function is None else compiled(function)
 
