@@ -10,7 +10,7 @@ addEventListener("DOMContentLoaded", () => {
   gallery.querySelector("section").before(field);
   // A question is a row; elsewhere each cell is a figure.
   const story = (cell) => cell.closest("table").querySelector("th").textContent.trim() !== "";
-  const units = [...new Set([...gallery.querySelectorAll("td")].map((cell) => story(cell) ? cell.parentNode : cell))];
+  const units = [...new Set([...gallery.querySelectorAll(":scope section td")].map((cell) => story(cell) ? cell.parentNode : cell))];
   field.addEventListener("input", () => {
     const words = field.value.toLowerCase().split(/\s+/);
     for (const unit of units) unit.classList.toggle("hidden", !words.every((word) => unit.textContent.toLowerCase().includes(word)));

@@ -49,15 +49,17 @@ def test_the_search_of_the_gallery(opened, tmp_path):
     """On a page with the sections and tables that Sphinx writes."""
     story = "<table><tr><th>Question and answer</th><th></th></tr><tr><td>Which layer?</td><td><img></td></tr></table>"
     grid = "<table><tr><th></th><th></th></tr><tr><td>First layer</td><td>Second theorem</td></tr></table>"
+    marks = "<table><tr><th>Mark</th></tr><tr><td>line</td></tr></table>"
     script = (REPOSITORY / "docs/_static/gallery.js").read_text(encoding="utf-8")
     (tmp_path / "gallery.html").write_text(
-        f"<section id='gallery'><section id='a'>{story}</section><section id='b'>{grid}</section></section>"
+        f"<section id='gallery'>{marks}<section id='a'>{story}</section><section id='b'>{grid}</section></section>"
         f"<style>.hidden {{ display: none }}</style><script>{script}</script>",
         encoding="utf-8",
     )
     page = opened((tmp_path / "gallery.html").as_uri())
-    for words, sections, cells in (("", 2, 4), ("LAYER", 2, 3), ("layer first", 1, 1), ("second", 1, 1), ("x", 0, 0)):
+    for words, sections, cells in (("", 2, 4), ("LAYER", 2, 3), ("first layer", 1, 1), ("second", 1, 1), ("x", 0, 0)):
         page.fill("#find-figure", words)
         assert page.locator("section section:visible").count() == sections, words
-        assert page.locator("td:not(.hidden):not(.hidden td)").count() == cells, words
+        assert page.locator("section section td:not(.hidden):not(.hidden td)").count() == cells, words
+        assert page.get_by_text("line").is_visible()
     assert page.problems == []
