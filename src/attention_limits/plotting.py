@@ -261,6 +261,8 @@ def shade_phases(axes, boundaries, labels, layers, low, high):
     `layers` are the layers learned at the boundaries, in order: an interval has the tint of the layer that is learned at its
     left edge.
     """
+    # The letter of the panel stands above the labels.
+    axes.set_title(axes.get_title(loc="left"), loc="left", fontweight="bold", pad=16 if any(labels) else None)
     edges = [low, *boundaries, high]
     for left, right, layer, label in zip(edges[:-1], edges[1:], (0, *layers), labels, strict=True):
         axes.axvspan(left, right, color=PHASE_COLORS[layer], linewidth=0, zorder=0)

@@ -73,7 +73,8 @@ def _layers(axes, cube, key, label, lines=True, labelled=True):
         color, rank = LAYER_COLORS[layer], close[:k].sum(axis=0) - 0.5 * (close.sum(axis=0) - 1)
         moved = x + np.where(close[k], rank * width, 0.0)
         text = f"layer {layer} becomes learnable" if labelled else None
-        axes.plot(moved, np.where(close[k], np.nan, means[k]), "-" if lines else "none", color=color, linewidth=1)
+        if lines:
+            axes.plot(moved, np.where(close[k], np.nan, means[k]), color=color, linewidth=1)
         for chosen, face in ((~close[k], color), (close[k], "white")):
             axes.errorbar(
                 moved[chosen], means[k, chosen], errors[k, chosen], color=color, markerfacecolor=face, marker="o",
