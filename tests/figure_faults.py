@@ -1,6 +1,7 @@
 """What a drawn figure has against the grammar of figures."""
 
 import importlib
+import warnings
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.legend import Legend
@@ -16,8 +17,11 @@ SMALLEST = 7.0
 def faults(figure):
     """Lines about the width, the size of texts, and the legends of a figure."""
     FigureCanvasAgg(figure)
-    figure.draw_without_rendering()
     width, found = figure.get_size_inches()[0], []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        figure.draw_without_rendering()
+    found += [str(warning.message) for warning in caught if "layout" in str(warning.message)]
     if not any(abs(width - standard) < 1e-6 for standard in (NARROW, MIDDLE, WIDE)):
         found.append(f"width {width:g} inches")
     for text in figure.findobj(Text):

@@ -83,5 +83,5 @@ def _bilinear(axes, looks, cubes):
         axes.plot(
             [], [], marker, color=color, markersize=4, label=f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
         )
-    axes.plot([], [], **PUBLISHED, label="published theory")
+    axes.plot([], [], **{**PUBLISHED, "clip_on": True}, label="published theory")
     axes.set(xlim=(0, 1.0), title=rf"bilinear regression, $r = d_q/2$, $\Delta = {model(cube, 'output_noise'):g}$")

@@ -28,7 +28,7 @@ def draw(cubes):
         flags = passed(cubes["fig1_regularized"], "overlap").sel(alpha=regularized.alpha).values
         theory_points(left, regularized.alpha.values, regularized.values, flags, LAYER_COLORS[layer])
     left.plot([], [], "_", color=KEY, markersize=9, markeredgewidth=1.6, label=REGULARIZED)
-    left.plot([], [], **PUBLISHED, label="published")
+    left.plot([], [], **{**PUBLISHED, "clip_on": True}, label="published")
     three = cubes["fig3_regularized"]
     for layer in (3, 2, 1):
         _model(right, cubes["fig3_three_layers"], layer, FIG3_OVERLAPS)

@@ -40,8 +40,8 @@ def draw(cubes):
             top.plot(
                 FIG1_OVERLAPS[:, 0], FIG1_OVERLAPS[:, layer], **PUBLISHED, label="published" if layer == 1 else None
             )
-            published_runs(top, FIG1_AMP_OVERLAPS[:, [0, 2 * layer - 1, 2 * layer]], None, LAYER_COLORS[layer])
-        top.plot([], [], **{**PUBLISHED, "color": LAYER_COLORS[1]}, label="published GAMP (standard deviation)")
+            label = "published GAMP (standard deviation)" if layer == 1 else None
+            published_runs(top, FIG1_AMP_OVERLAPS[:, [0, 2 * layer - 1, 2 * layer]], label, LAYER_COLORS[layer])
         bottom.plot(*FIG1_ERRORS.T, **PUBLISHED, label="published")
     boundaries = [float(layer_threshold(here, layer).mean()) for layer in (2, 1)]
     shade_phases(top, boundaries, ("nothing", "layer 2 learned", "both layers learned"), (2, 1), 0.0, 1.6)
