@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.plotting import house_style, new_figure
+from attention_limits.plotting import WIDE, house_style, new_figure
 from attention_limits.potts_mlm.figures.shared import equilibrium_note, layers_name
 from attention_limits.potts_mlm.readings import good, of_chosen
 
@@ -13,8 +13,9 @@ def draw(cubes):
     (cube,) = cubes.values()
     cube = cube.isel(replica=0, samples=-1, distance=sorted({0, cube.sizes["distance"] - 1}))
     rows = [_panels(cube.sel(distance=distance)) for distance in cube.distance.values]
-    width, height = 2.0 * len(rows[0]) + 0.6, 2.35 * len(rows) + 0.15
-    figure, grid = new_figure(len(rows), len(rows[0]), width, height, squeeze=False, sharex=True, sharey=True)
+    # Square panels, beside the colour bar, below their titles.
+    height = ((WIDE - 1.0) / len(rows[0]) + 0.4) * len(rows) + 0.15
+    figure, grid = new_figure(len(rows), len(rows[0]), WIDE, height, squeeze=False, sharex=True, sharey=True)
     sites = cube.sizes["site"]
     for distance, panels, axes_row in zip(cube.distance.values, rows, grid, strict=True):
         J = panels[0][1]

@@ -57,7 +57,9 @@ def _found(part):
 
 
 def _edges(values):
-    """Edges of the cells around the values of a grid."""
+    """Edges of the cells around the values of a grid; those of a single value are one apart."""
+    if len(values) == 1:
+        return values[0] + np.array([-0.5, 0.5])
     middle = 0.5 * (values[1:] + values[:-1])
     return np.concatenate([[2 * values[0] - middle[0]], middle, [2 * values[-1] - middle[-1]]])
 
