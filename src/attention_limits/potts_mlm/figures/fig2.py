@@ -31,8 +31,9 @@ def draw(cubes):
             level(axes, independent, "independent sites", linestyle="-.")
             axes.set(yscale="log")
         left.set(xlabel=f"epochs (M = {largest})", ylabel="excess test loss per site (nats)")
-        note = f"{couplings_name(cube)}, optimal loss {good_mean(part.optimal_loss, agree):.3f}"
-        middle.set_title(f"{note}\n{equilibrium_note(cube, distance)}")
+        note = f"{couplings_name(cube)}\noptimal loss {good_mean(part.optimal_loss, agree):.3f}"
+        left.set_title(note)
+        middle.set_title(equilibrium_note(cube, distance, "\n"))
         sample_axis(middle, part)
         right.set(xlabel=r"weight $a$ of the colour" + _samples_of_mixed(cube))
     legend_below(figure, grid)

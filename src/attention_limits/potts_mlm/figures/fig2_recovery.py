@@ -37,6 +37,7 @@ def draw(cubes):
         sample_axis(middle, part)
         middle.set(ylim=(0, 1.02))
         right.set(xlabel=f"epochs (M = {largest})", ylabel="precision of the contacts", ylim=(0, 1.05))
-        middle.set_title(f"{couplings_name(cube)}\n{equilibrium_note(cube, distance)}")
+        left.set_title(couplings_name(cube))
+        middle.set_title(equilibrium_note(cube, distance, "\n"))
     legend_below(figure, grid)
     return figure

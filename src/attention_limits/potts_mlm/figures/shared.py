@@ -116,10 +116,11 @@ def sample_axis(axes, part):
     axes.set_xticks([], minor=True)
 
 
-def equilibrium_note(cube, distance):
+def equilibrium_note(cube, distance, before_remark=", "):
     """Measured distance and temperature, and a remark when runs disagree or miss the target.
 
-    The range over instances of the couplings, or for one instance the mean with its standard error.
+    The range over instances of the couplings, or for one instance the mean with its standard error. `before_remark` separates the
+    remark.
     """
     part = cube.sel(distance=distance)
     beta, mean = np.atleast_1d(part.beta.values), np.atleast_1d(part.hamming.mean("run").values)
@@ -131,5 +132,5 @@ def equilibrium_note(cube, distance):
     for name, remark in (("sample_converged", "runs disagree"), ("distance_converged", f"{distance:g} missed")):
         failed = np.count_nonzero(part[name].values != 1)
         if failed:
-            text += f", {remark}" + (f" by {failed} of {len(beta)}" if len(beta) > 1 else "")
+            text += before_remark + remark + (f" by {failed} of {len(beta)}" if len(beta) > 1 else "")
     return text
