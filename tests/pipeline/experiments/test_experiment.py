@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_limits.pipeline.base.errors import SpecError
-from attention_limits.pipeline.experiments.experiment import load_experiment
+from attention_limits.pipeline.experiments.experiment import load_experiment, without_effect
 from attention_limits.pipeline.experiments.yaml_reader import load as load_yaml
 from toy import EXPERIMENT, Toy, edited, imported, point_digest
 
@@ -93,11 +93,52 @@ def test_changes_of_models(load, toy):
     assert load(own, settings=changes).estimators["growth"].model == {"gain": 4.0}
     assert load(settings=changes).estimators["growth"].model == {"gain": 2.0}
     (found,) = problems(load, named, settings={"toy": {"round": {"gain": 1.0}}})
-    assert found == f"set: round: not in {toy.folder}/config/toy/models.yaml; allowed: steep, flat"
+    assert found == (
+        f"set: round: not in {toy.folder}/config/toy/models.yaml, and no experiment; "
+        f"allowed: models: steep, flat; or an experiment of {toy.experiment.parent}"
+    )
     (found,) = problems(load, named, settings={"toy": {"steep": {"gain": -1.0}}})
     assert found.startswith(f"{toy.experiment}: model.gain: -1.0: allowed: a number ≥ 0 (Slope)")
     (found,) = problems(load, named, settings={"toy": {"steep": {"slope": 1.0}}})
     assert found == f"{toy.experiment}: model.slope: unknown key; allowed: gain"
+
+
+def test_changes_of_an_experiment(load, toy):
+    """An overlay on the command line is the last one, at each scale."""
+    name = toy.experiment.stem
+    change = {"estimators": {"growth": {"replicas": 7, "grid": {"alpha": {"values": [0.3]}}}}}
+    for scale in ("laptop", "paper"):
+        found = load(scale=scale, settings={"toy": {name: change}}).estimators["growth"]
+        assert (found.replicas, found.grid) == (7, {"alpha": [0.3]})
+    # Another experiment of the family does not change.
+    (toy.experiment.parent / "other.yaml").write_text(toy.experiment.read_text())
+    assert load(settings={"toy": {"other": change}}).estimators["growth"].replicas != 7
+    for wrong, line in (
+        ({"estimator": {}}, f"set: {name}: estimator: unknown key; allowed: data, estimators, model"),
+        (
+            {"estimators": {"growth": {"replicas": 0}}},
+            f"{toy.experiment} with `set`: estimators.growth.replicas: 0: allowed:",
+        ),
+    ):
+        (found, *_) = problems(load, settings={"toy": {name: wrong}})
+        assert found.startswith(line)
+
+
+def test_a_change_that_changes_nothing_is_named(load, toy):
+    scanned = ("grid: {alpha: {values: [0.2, 0.4]}}", "grid: {alpha: {values: [0.2, 0.4]}, gain: {values: [1.0, 2.0]}}")
+    growth = ("{start: 0.0, stop: 0.6, num: 4}}", "{start: 0.0, stop: 0.6, num: 4}, gain: {values: [1.0]}}")
+    named, own = ("model: {gain: 2.0}", "model: steep"), ("model: {gain: 2.0}", "model: {base: steep, gain: 4.0}")
+    follows = (scanned[0], "grid: {alpha: {values: [0.2]}, gain: model}")
+    for edits, reason in (
+        ([named], None),
+        ([named, scanned], None),
+        ([named, follows], None),
+        ([named, scanned, growth], "growth, counting: the grid scans it"),
+        ([own], "the file has its own"),
+    ):
+        changes = {"steep": {"gain": 7.0}}
+        found = without_effect(load(*edits, settings={"toy": changes}), "laptop", changes)
+        assert found == ([f"set: steep.gain: changes nothing in {toy.experiment}: {reason}"] if reason else [])
 
 
 @pytest.mark.parametrize(

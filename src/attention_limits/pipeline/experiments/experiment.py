@@ -99,7 +99,8 @@ def load_family(name: str) -> Family:
 def load_experiment(path: Path, scale: str = "laptop", settings: Mapping | None = None) -> Experiment:
     """Read `config/<family>/experiments/<experiment>.yaml` at one scale.
 
-    `settings` holds changes of models: family -> model of `models.yaml` -> key -> value. Every scale of the file is validated.
+    `settings` holds changes: family -> model of `models.yaml` -> key -> value, or family -> experiment -> overlay, which is the
+    last one at each scale. Every scale of the file is validated.
     Raises SpecError with one line per problem.
     """
     return at_scales(path, settings)[scale]
@@ -119,8 +120,9 @@ def at_scales(
     except ModuleNotFoundError as error:
         raise SpecError([f"{path}: the folder {name} is not a family: {error}"]) from None
     _, found = validated(File, document)
+    change: dict = {}
     if not found:
-        models = load_models(path.parents[1] / "models.yaml", (settings or {}).get(name, {}))
+        models, change = _changed(path, (settings or {}).get(name, {}))
         document, own, found = _with_model(document, models)
     experiments: dict[str, Experiment] = {}
     for which in scales if not found else ():
@@ -128,27 +130,62 @@ def at_scales(
         if not overlay and "laptop" in experiments:
             experiments[which] = experiments["laptop"]
             continue
-        fixed = {*own, *overlay.get("model", {})}
-        made, wrong = _expand(path, _overlaid(document, overlay), fixed, family)
+        fixed = {*own, *overlay.get("model", {}), *change.get("model", {})}
+        made, wrong = _expand(path, _overlaid(_overlaid(document, overlay), change), fixed, family)
         if made is not None:
             experiments[which] = made
         # A problem of the file itself appears at every scale; it is reported once. Others are reported below their scale.
         below = () if which == "laptop" else ("scales", which)
         found += [((*below, *keys), text) for keys, text in wrong if (keys, text) not in found]
     if found:
-        raise SpecError(located(path, dict.fromkeys(found)))
+        raise SpecError(located(f"{path} with `set`" if change else path, dict.fromkeys(found)))
     return experiments
 
 
-def load_models(path: Path, changes: Mapping) -> dict[str, dict]:
-    """The named models of a family, with changes. Raises SpecError, also for a change of a model that does not exist."""
-    models = read_yaml(path) if path.is_file() else {}
-    found = [f"{path}: {name}: must be a mapping" for name, model in models.items() if not isinstance(model, dict)]
-    known = ", ".join(models) or "none"
-    found += [f"set: {name}: not in {path}; allowed: {known}" for name in changes if name not in models]
+def without_effect(experiment: Experiment, scale: str, changes: Mapping) -> list[str]:
+    """A line for each key in `changes` (model -> key -> value) of the model of an experiment that changes nothing in it."""
+    model = read_yaml(experiment.path).get("model", {})
+    name, own = (model, {}) if isinstance(model, str) else (model.get("base"), model)
+    asked = changes.get(name, {}) if isinstance(name, str) else {}
+    found = []
+    for key in asked:
+        others = {**changes, name: {other: value for other, value in asked.items() if other != key}}
+        if _values(load_experiment(experiment.path, scale, {experiment.family: others})) != _values(experiment):
+            continue
+        scan = [part for part, estimator in experiment.all_estimators.items() if key in estimator.grid]
+        reason = (
+            f"{', '.join(scan)}: the grid scans it" if scan else "the file has its own" if key in own else "it is this"
+        )
+        found.append(f"set: {name}.{key}: changes nothing in {experiment.path}: {reason}")
+    return found
+
+
+def _values(experiment: Experiment) -> list[tuple[dict, dict]]:
+    """Models and grids of all estimators."""
+    return [(estimator.model, estimator.grid) for estimator in experiment.all_estimators.values()]
+
+
+def _changed(path: Path, changes: Mapping) -> tuple[dict[str, dict], dict]:
+    """The named models of the family of an experiment file with their `changes`, and the overlay of the file among these.
+
+    Raises SpecError, also for a change of what is neither a model nor an experiment.
+    """
+    source = path.parents[1] / "models.yaml"
+    models = read_yaml(source) if source.is_file() else {}
+    found = [f"{source}: {name}: must be a mapping" for name, model in models.items() if not isinstance(model, dict)]
+    allowed = f"models: {', '.join(models) or 'none'}; or an experiment of {path.parent}"
+    found += [
+        f"set: {name}: not in {source}, and no experiment; allowed: {allowed}"
+        for name in changes
+        if name not in models and not (path.parent / f"{name}.yaml").is_file()
+    ]
     if found:
         raise SpecError(found)
-    return {name: {**model, **changes.get(name, {})} for name, model in models.items()}
+    change = {} if path.stem in models else changes.get(path.stem, {})
+    _, wrong = validated(Overlay, change)
+    if wrong:
+        raise SpecError(located(f"set: {path.stem}", wrong))
+    return {name: {**model, **changes.get(name, {})} for name, model in models.items()}, change
 
 
 def _with_model(document: dict, models: dict[str, dict]) -> tuple[dict, list[str], list[Problem]]:

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.experiments.estimator import Experiment
-from attention_limits.pipeline.experiments.experiment import load_experiment
+from attention_limits.pipeline.experiments.experiment import load_experiment, without_effect
 from attention_limits.pipeline.experiments.figures import Figure, load_figures
 from attention_limits.pipeline.experiments.messages import located, validated
 from attention_limits.pipeline.experiments.specification import NAME, Name, Section, Whole
@@ -58,7 +58,12 @@ class Run(Section):
     set: Annotated[
         dict[Name, dict[Name, dict]],
         BeforeValidator(typed),
-        Field(description="Changes of models: family, then name of the model, then key and value."),
+        Field(
+            description=(
+                "Changes: family, then name of a model, then key and value; or family, then name of an experiment, then an "
+                "overlay as in its scales, which also changes grids, replicas and solvers."
+            )
+        ),
     ] = {}
 
     @property
@@ -78,13 +83,14 @@ class Project:
     """Validated experiments (by family, then name) and figures of the selected families.
 
     `run` holds the options of the run. `left_out` contains the experiments that require a missing file; `experiments` and
-    `figures` do not contain them or their figures.
+    `figures` do not contain them or their figures. `unchanged` has a line for each change of a model that changes nothing.
     """
 
     run: Run
     experiments: dict[str, dict[str, Experiment]]
     figures: dict[str, Figure]
     left_out: tuple[Experiment, ...]
+    unchanged: tuple[str, ...] = ()
 
     def all(self) -> list[Experiment]:
         """The experiments of all selected families."""
@@ -101,8 +107,9 @@ class Project:
         return [item.cube_path(folder) for item in cubes] + [path for item in made for path in item.paths(folder)]
 
     def notes(self) -> list[str]:
-        """One line for each experiment that is left out: the missing file, and where to put it."""
-        return [f"{item.path}: left out, with its figures: {'; '.join(item.missing())}" for item in self.left_out]
+        """One line for each experiment that is left out, with the missing file, and for each change without effect."""
+        lines = [f"{item.path}: left out, with its figures: {'; '.join(item.missing())}" for item in self.left_out]
+        return lines + list(self.unchanged)
 
 
 def load_project(root: Path, config: dict | None = None) -> Project:
@@ -134,7 +141,7 @@ def load_project(root: Path, config: dict | None = None) -> Project:
     ]
     chosen = [name for name in families if run.families == "all" or name in run.families]
     experiments: dict[str, dict[str, Experiment]] = {}
-    left_out = []
+    left_out, unchanged = [], []
     for family in chosen:
         for path in sorted((folder / family / "experiments").glob("*.yaml")):
             # Both are names in targets and in the lines of the shell.
@@ -147,6 +154,7 @@ def load_project(root: Path, config: dict | None = None) -> Project:
             except SpecError as error:
                 found += error.problems
                 continue
+            unchanged += without_effect(experiment, run.scale, run.set.get(family, {}))
             known = experiments.setdefault(family, {})
             if experiment.missing():
                 left_out.append(experiment)
@@ -159,5 +167,6 @@ def load_project(root: Path, config: dict | None = None) -> Project:
         found += problems
         figures |= mine
     if found:
-        raise SpecError(found)
-    return Project(run, experiments, figures, tuple(left_out))
+        # A wrong change appears in each experiment of the family.
+        raise SpecError(list(dict.fromkeys(found)))
+    return Project(run, experiments, figures, tuple(left_out), tuple(unchanged))

@@ -105,7 +105,7 @@ def read_yaml(path: Path) -> dict:
 
 
 def typed(value):
-    """`value`, in which every text that YAML reads as a number or a truth value is replaced by this number or truth value.
+    """`value`, in which every text that YAML reads as a number, a truth value or null is replaced by what it reads.
 
     In a mapping of the command line (`--config set=...`) Snakemake leaves all values as texts.
     """
@@ -119,4 +119,5 @@ def typed(value):
         found = load(value)
     except (YAMLError, ValueError):
         return value
-    return found if isinstance(found, bool | int | float) else value
+    # An empty text, which YAML reads as null too, stays.
+    return found if isinstance(found, bool | int | float) or (found is None and value.strip()) else value
