@@ -72,7 +72,7 @@ class SharedLocator(UserProvidedCacheLocator):
 
     @classmethod
     def get_suitable_cache_subpath(cls, py_file: str) -> str:
-        """The folder of a file of this package, else the one that numba takes."""
+        """The folder of the file `py_file`: of this package that below it, else the one that numba takes."""
         path = Path(py_file).resolve()
         if not path.is_relative_to(PACKAGE.resolve()):
             return super().get_suitable_cache_subpath(py_file)
