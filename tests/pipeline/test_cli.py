@@ -81,7 +81,8 @@ RUN = ["run", SPEC, "--estimator", "growth"]
         ([*RUN, "--set", "[1]"], "invalid JSON mapping value: '[1]'"),
         (
             [*RUN, "--set", '{"toy": {"steep": {"gain": 1}}}'],
-            "set: steep: not in config/toy/models.yaml, and no experiment; allowed: models: none; or an experiment of config/toy/experiments",
+            "set: steep: not in config/toy/models.yaml, and no experiment; allowed: models: none; or an experiment of "
+            "config/toy/experiments",
         ),
         ([*RUN, "--gain", "3"], "unrecognized arguments: --gain 3"),
         (
