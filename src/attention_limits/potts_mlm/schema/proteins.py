@@ -200,7 +200,14 @@ class AlignmentRidge(OfAlignment):
 
     class Grid(Section):
         masked: Axis[Annotated[Whole, Field(ge=1, le=10_000, description="Masked site, number of the kept column.")]]
-        ridge: Axis[Annotated[float, Field(gt=0, le=1e6, description="lambda in (X^T X + lambda p)^-1 X^T Y.")]]
+        ridge: Axis[
+            Annotated[
+                float,
+                Field(
+                    ge=1e-9, le=1e6, description="lambda in (X^T X + lambda p)^-1 X^T Y; below 1e-9 rounding decides."
+                ),
+            ]
+        ]
         samples: Axis[
             Annotated[
                 Whole,
