@@ -6,6 +6,7 @@ from scipy.special import log_expit, ndtr
 from smi_tools import channel_of, draw_channels, gradient_and_hessian
 
 from attention_limits.sequence_multi_index.channels.half_line import half_line_moments
+from attention_limits.sequence_multi_index.channels.one_field import one_field_moments
 from attention_limits.sequence_multi_index.links.declarations import problems_of
 from attention_limits.sequence_multi_index.links.link import ONE_FIELD, OWN, SAMPLING, Link
 from attention_limits.sequence_multi_index.links.loading import load_link
@@ -162,3 +163,18 @@ def test_the_posterior_of_a_link_is_taken():
     found, wanted = (one.posterior(observed, omega, np.array([[0.5]])) for one in (channel, provided))
     np.testing.assert_allclose(found.mean, wanted.mean, rtol=1e-12)
     np.testing.assert_allclose(found.covariance, wanted.covariance, rtol=1e-9)
+
+
+def test_a_posterior_beyond_the_panels_is_not_resolved():
+    """An estimate that ran away, omega = 1860 sqrt(V): the fields +-1 that explain the output lie 1860 deviations away."""
+    link = OutputNoise(load_link({"link": "phase_retrieval"}, "."), 0.01)
+    observed, omega = np.ones(300), np.linspace(-1860.0, 1860.0, 300)[:, None, None]
+    _, mean, second, effective = one_field_moments(link, observed, omega, np.ones((1, 1)))
+    far = np.abs(omega[:, 0, 0]) > 200.0
+    assert np.all(effective[far] == 0.0)
+    assert np.all(mean[far] == 0.0)
+    assert np.all(second[far] == 1.0)
+    near = np.abs(omega[:, 0, 0]) < 100.0
+    assert np.all(np.isinf(effective[near]))
+    # The nearer of the fields +-1 has all of the weight, within its deviation of sqrt(.01) / 2.
+    assert mean[near, 0] + omega[near, 0, 0] == pytest.approx(np.sign(omega[near, 0, 0]), abs=0.2)

@@ -3,7 +3,8 @@
     Z = int dh N(h; omega, V) p(y | h),    h = omega + sqrt(V) x
 
 (the channel of generalised AMP, Rangan 2011). The likelihood may be much narrower than the prior, and anywhere: panels of x are
-halved until log p changes little between their points, or nothing between them can matter; then until two rules agree.
+halved until log p changes little between their points, or nothing between them can matter; then until two rules agree. An output
+whose posterior lies at or beyond the ends of the panels is not resolved.
 """
 
 import numpy as np
@@ -60,7 +61,7 @@ def _some(link, observed, omega, variance):
         found = link.log_likelihood(observed[owner], fields[:, :, None, None])
         return found - 0.5 * x**2 - 0.5 * np.log(2.0 * np.pi)
 
-    owner, low, high, top = _panels(log_density, n)
+    owner, low, high, top, inside = _panels(log_density, n)
 
     def function(owner, place, x):
         x = x[place]
@@ -71,7 +72,7 @@ def _some(link, observed, omega, variance):
     rough = adaptive_integrals(function, *panels, np.inf)[0][:, 0]
     scale = np.where(rough > 0, rough, 1.0)
     total, error = adaptive_integrals(function, *panels, TOLERANCE)
-    resolved = (total[:, 0] > 0) & (error <= ACCURACY * total[:, 0])
+    resolved = inside & (total[:, 0] > 0) & (error <= ACCURACY * total[:, 0])
     z = np.where(resolved, total[:, 0], 1.0)
     with np.errstate(divide="ignore"):
         log_z = np.log(total[:, 0]) + np.log(scale) + top
@@ -85,13 +86,16 @@ def _some(link, observed, omega, variance):
 
 
 def _panels(log_density, n):
-    """Panels (owner, low, high) on which the log-density is smooth or negligible, and its largest value of each output."""
+    """Panels (owner, low, high) on which the log-density is smooth or negligible, its largest value of each output, and whether
+    this value lies inside of the ends; other outputs have no panels."""
     owner = np.repeat(np.arange(n), len(ENDS) - 1)
     low, high = np.tile(ENDS[:-1], n), np.tile(ENDS[1:], n)
-    kept, top = [], np.full(n, -np.inf)
+    kept, top, place = [], np.full(n, -np.inf), np.zeros(n)
     for halving in range(HALVINGS + 1):
         values = log_density(owner, panel_points(low, high))
-        np.maximum.at(top, owner, values.max(axis=1))
+        largest = values.max(axis=1)
+        np.maximum.at(top, owner, largest)
+        place[owner[largest == top[owner]]] = (0.5 * (low + high))[largest == top[owner]]
         finite = np.isfinite(values)
         change = np.where(finite[:, 1:] & finite[:, :-1], np.abs(np.diff(np.where(finite, values, 0.0), axis=1)), 0.0)
         steepest = change.max(axis=1)
@@ -102,4 +106,6 @@ def _panels(log_density, n):
         if not steep.any():
             break
         owner, (low, high) = np.tile(owner[steep], 2), halved(low[steep], high[steep])
-    return *(np.concatenate(arrays) for arrays in zip(*kept, strict=True)), np.where(np.isfinite(top), top, 0.0)
+    owner, low, high = (np.concatenate(arrays) for arrays in zip(*kept, strict=True))
+    inside = (place > ENDS[1]) & (place < ENDS[-2])
+    return owner[inside[owner]], low[inside[owner]], high[inside[owner]], np.where(np.isfinite(top), top, 0.0), inside
