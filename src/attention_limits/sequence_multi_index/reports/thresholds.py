@@ -21,6 +21,7 @@ from attention_limits.sequence_multi_index.priors.loading import load_prior
 from attention_limits.sequence_multi_index.reports.check_link import sound_link
 from attention_limits.sequence_multi_index.schema.thresholds import RecoverySolver, Thresholds
 from attention_limits.sequence_multi_index.state_evolution.exact_recovery import exact_recovery, optimal_recovery
+from attention_limits.sequence_multi_index.weak_recovery.generative_exponent import HIGHEST, generative_exponent
 from attention_limits.sequence_multi_index.weak_recovery.staircase import staircase
 
 # Coarser than that of the experiments, because a report uses fewer nodes.
@@ -28,6 +29,8 @@ TOLERANCE = 1e-3
 # Exact recovery is computed up to this number of fields per output, and for exact channels: other links need minutes.
 MOST_FIELDS = 4
 RECOVERY_WIDTH, RECOVERY_ITERATIONS = 0.01, 500
+# Below this the growth of a small overlap is zero up to rounding: the output has no information of second order.
+ZERO = 1e-12
 # Name of the row, search, and words where it finds a bracket and where it finds none.
 _RECOVERIES = (
     (
@@ -85,7 +88,7 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
         runs.append(staircase(channels[r], few, many, TOLERANCE, report=said, prior=prior))
         node_sets.append(few)
     count = max(len(steps) for steps in runs)
-    rows = [_row(k + 1, [steps[k] for steps in runs if k < len(steps)], replicas) for k in range(count)]
+    rows = [_row(link, k + 1, [steps[k] for steps in runs if k < len(steps)], replicas) for k in range(count)]
     notes = {"method": f"channel by {channels[0].method}; errors over {replicas} scramblings of {nodes} nodes"}
     if (resolved := min(row["resolved"] for row in rows)) < RESOLVED:
         notes["warning"] = f"the channel met its check on only {resolved:.0%} of the outputs; raise resolution"
@@ -157,7 +160,7 @@ def _report(replica, replicas):
     return report
 
 
-def _row(number, steps, replicas):
+def _row(link, number, steps, replicas):
     """One threshold: value with error, rows that become learnable, overlaps of the rows learned before."""
     # The error that the nodes of each replica show is a floor.
     alpha, error = mean_with_floor([step.alpha for step in steps], [step.error for step in steps])
@@ -168,6 +171,9 @@ def _row(number, steps, replicas):
         "bound": float(np.mean([step.bound for step in steps])), "learnt": "", "before": [], "found": len(found),
         "converged": sum(step.converged for step in found), "resolved": min(step.resolved for step in steps),
     }  # fmt: skip
+    if not found and row["bound"] > 1.0 / ZERO:
+        text = f"{number}. none: one iteration multiplies a small overlap by alpha F, and F = 0 to {1.0 / row['bound']:.0e}"
+        return row | {"text": text + _next_order(link)}
     if not found and np.isfinite(steps[0].bound):
         return row | {"text": f"{number}. no weak recovery below alpha = {row['bound']:.4g}"}
     if not found:
@@ -185,6 +191,17 @@ def _row(number, steps, replicas):
     if row["found"] < replicas or row["converged"] < row["found"]:
         text += f" ({row['found']} of {replicas} replicas, {row['converged']} converged)"
     return row | {"text": text}
+
+
+def _next_order(link):
+    """The generative exponent in words, where it can be computed."""
+    found = generative_exponent(link)
+    if found is None:
+        return ""
+    order, _ = found
+    if order <= 2:
+        return f"; no order up to {HIGHEST} has information"
+    return f"; the next order with information is {order} (generative exponent), which no alpha of order one uses"
 
 
 def _rows(direction):

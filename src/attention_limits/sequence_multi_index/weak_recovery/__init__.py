@@ -10,6 +10,7 @@ In reading order:
 - staircase: one threshold after the other
 - growth: the growth of every unlearned layer
 - turning: where a branch turns back, and the overlap jumps
+- generative_exponent: the next order with information where F vanishes
 
 May import it: estimators, reports.
 """
