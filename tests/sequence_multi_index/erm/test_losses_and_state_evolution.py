@@ -32,7 +32,7 @@ ONE, ATTENTION = Linear(), DeepAttention(depth=1)
 
 
 def fixed_point(loss, target, student, alpha, ridge, nodes=4096, tolerance=1e-7, branch="free", seed=1):
-    made = make_loss(loss, student)
+    made = make_loss(loss, student) if isinstance(loss, str) else loss
     at = make_nodes(made, target, student, nodes, np.random.default_rng(seed))
     problem = Problem(made, alpha, ridge, branch)
     return solve(
@@ -368,3 +368,19 @@ def test_impossible_problems_are_refused():
         prox(loss, np.zeros((1, 1)), np.zeros((1, 0, 1)), np.zeros((1, 1, 1)), np.array([[-1.0]]))
     with pytest.raises(ValueError, match="reads 2 tokens, the student 1"):
         make_nodes(loss, ATTENTION, ONE, 64, np.random.default_rng(0))
+
+
+def test_a_loss_with_a_kink_of_a_user_is_flagged(tmp_path):
+    """The curvature of |y - z| is in its kink, which no second derivative contains: the replicon is 0, J negative."""
+    (tmp_path / "own.py").write_text(
+        LOSS.format(value="abs(z[0] - y[0])", slope="np.sign(z[0] - y[0])", curvature="0.0").replace(
+            "import numba", "import numba\nimport numpy as np"
+        )
+    )
+    link = Linear(1, 1)
+    found = fixed_point(
+        make_loss("own.py:mine", link, tmp_path), OutputNoise(link, 0.5), link, 1.5, 0.5, tolerance=1e-6
+    )
+    assert found.replicon == 0.0
+    assert found.jump < -0.1
+    assert not found.replica_symmetric

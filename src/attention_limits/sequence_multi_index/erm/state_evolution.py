@@ -27,7 +27,8 @@ from attention_limits.sequence_multi_index.erm.nodes import Nodes
 from attention_limits.sequence_multi_index.erm.prox import prox
 from attention_limits.sequence_multi_index.priors.overlaps import symmetric_root
 
-# Above this jump index replica symmetry is doubtful: theory and minimisation differ by more than about 3 %.
+# Above this jump index replica symmetry is doubtful: theory and minimisation differ by more than about 3 %. Below minus this
+# the loss has kinks, whose curvature the derivatives, and so the replicon, do not contain.
 MAX_JUMP = 0.05
 # Of the first V on the positional branch, relative to that on the others.
 NARROW = 0.4
@@ -127,7 +128,7 @@ class Solution:
     @property
     def replica_symmetric(self) -> bool:
         """Whether the replicon is stable and the proximal operator jumps so rarely that the equations hold to about 3 %."""
-        return bool(self.replicon < 1 and self.jump <= MAX_JUMP)
+        return bool(self.replicon < 1 and abs(self.jump) <= MAX_JUMP)
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,8 @@ def _average(problem: Problem, nodes: Nodes, order: Order) -> _Averages:
         V_hat = -_symmetric(pull @ np.linalg.pinv(root, rcond=1e-8))
         half = symmetric_root(order.V)
         if not loss.kinked:
-            jump = float(np.linalg.eigvalsh(_symmetric(half @ (smooth - V_hat) @ half))[-1])
+            jumps = np.linalg.eigvalsh(_symmetric(half @ (smooth - V_hat) @ half))
+            jump = float(jumps[0] if jumps[0] < -max(MAX_JUMP, jumps[-1]) else jumps[-1])
     R = nodes.field_covariance / sigma2
     cross = alpha * nodes.mean(np.einsum("npa,nra->npr", g, nodes.target))
     m_hat = (cross + V_hat @ order.m) @ np.linalg.inv(R) / sigma2

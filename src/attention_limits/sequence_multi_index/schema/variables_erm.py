@@ -70,12 +70,12 @@ VARIABLES = (
     ),
     Variable(
         "jump_index", (), "weight of the jumps of the proximal operator", "J",
-        "0 without jumps; above 0.05 the replica-symmetric numbers may be wrong by more than 3 %",
-        "largest eigenvalue of V^1/2 (V_hat from derivatives - V_hat from Stein's identity) V^1/2",
+        "0 without jumps; above 0.05 the replica-symmetric numbers may be wrong by more than 3 %; below -0.05 the loss has kinks",
+        "largest eigenvalue of V^1/2 (V_hat from derivatives - V_hat from Stein's identity) V^1/2; the lowest one below -0.05",
     ),
     Variable(
         "replica_symmetric", (), "whether the replica-symmetric solution is trusted", "", _FLAG,
-        "replicon < 1 and jump index <= 0.05",
+        "replicon < 1 and |jump index| <= 0.05",
     ),
     Variable(
         "position_overlap", ("layer", "direction"), "overlap of the student's weights with the positions", "μ",
