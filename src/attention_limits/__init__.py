@@ -2,7 +2,7 @@
 
 `compute` runs an estimator and returns its cube, `thresholds` computes the thresholds of a link or a channel, `estimators` and
 `describe` list estimators and their keys. `open` reads a cube, `plot` draws it, `table` tabulates it, and `explore` writes cubes
-as a page for a browser.
+as a page for a browser. `__version__` is the version of the installed package.
 
 Each name is imported at its first use, so that `import attention_limits` is fast and no number depends on this module.
 """
@@ -36,6 +36,10 @@ def __dir__():
 
 
 def __getattr__(name):
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("attention-limits")
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

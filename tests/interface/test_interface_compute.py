@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from importlib import metadata
 
 import numpy as np
 import pytest
@@ -207,6 +208,7 @@ def test_the_import_is_light():
     with pytest.raises(AttributeError, match="nothing_of_this_name"):
         _ = al.nothing_of_this_name
     assert all(callable(getattr(al, name)) for name in al.__all__)
+    assert al.__version__ == metadata.version("attention-limits")
 
 
 def test_the_machine_limits_the_memory(monkeypatch):
