@@ -32,7 +32,11 @@ def make(toy):
 
     def run(*arguments):
         command = ["make", "CORES=2", *arguments]
+        # `make test` is no part of the tested make, which would then print the folders that it enters and leaves.
         environment = toy.environment(**unreachable)
+        environment = {
+            name: value for name, value in environment.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+        }
         return subprocess.run(
             command, cwd=toy.folder, env=environment, capture_output=True, text=True, timeout=600, check=False
         )
