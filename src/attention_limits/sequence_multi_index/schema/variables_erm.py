@@ -70,7 +70,7 @@ VARIABLES = (
     ),
     Variable(
         "jump_index", (), "weight of the jumps of the proximal operator", "J",
-        "0 without jumps; above 0.05 the replica-symmetric numbers may be wrong by more than 3 %; below -0.05 the loss has kinks",
+        "0 without jumps; above 0.05 the replica-symmetric numbers may be wrong by more than 3 %; below -0.05 kinks or few nodes",
         "largest eigenvalue of V^1/2 (V_hat from derivatives - V_hat from Stein's identity) V^1/2; the lowest one below -0.05",
     ),
     Variable(
