@@ -1,4 +1,4 @@
-"""Commands of this family: check-link and threshold-table. Nothing heavy is imported before it runs."""
+"""Commands of this family: check-link, threshold-table and word-spectrum. Nothing heavy is imported before it runs."""
 
 from attention_limits.pipeline.base.arguments import positive, whole
 
@@ -25,3 +25,12 @@ def add(commands) -> None:
         "--output", default="results/atlas", metavar="FOLDER", help="folder of the two files (default: results/atlas)"
     )
     table.set_defaults(function="sequence_multi_index.reports.threshold_table:atlas_command")
+    spectrum = commands.add_parser(
+        "word-spectrum",
+        help="write the spectrum of the word vectors of a text",
+        epilog="A model takes the file as covariance: {name: file, path: FILE}.",
+    )
+    spectrum.add_argument("text", metavar="TEXT", help="a text, one sentence in a line; labels of the question corpus are left out")
+    spectrum.add_argument("--dimension", type=whole(2), default=64, help="dimension of a vector (default: 64)")
+    spectrum.add_argument("--output", default="spectrum.txt", metavar="FILE", help="file of the eigenvalues (default: spectrum.txt)")
+    spectrum.set_defaults(function="sequence_multi_index.reports.word_spectrum:word_spectrum_command")

@@ -1,6 +1,7 @@
 """Priors of the weights: log-normalisers, averages and bases against other computations (`check_prior` has the identities)."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -152,4 +153,4 @@ def test_a_few_rows_of_a_prior_are_a_prior():
 )
 def test_wrong_priors_are_refused(section, rows, text):
     with pytest.raises(ValueError, match=text):
-        load_prior(section, rows)
+        load_prior({"prior": section}, rows, Path())

@@ -4,6 +4,7 @@ A correct prior fails each of its five statistical checks with the probability 1
 """
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,22 +16,37 @@ from attention_limits.sequence_multi_index.reports.check_prior import check_prio
 
 COUPLED = [[1.0, 0.6], [0.6, 1.0]]
 PRIORS = {
-    "gaussian": load_prior(None, 2),
-    "gaussian, three rows": load_prior({"name": "gaussian"}, 3),
-    "correlated": load_prior({"name": "correlated", "covariance": COUPLED}, 2),
-    "binary": load_prior({"name": "binary", "mean": 0.0}, 2),
-    "binary, three rows": load_prior({"name": "binary", "mean": 0.0}, 3),
-    "binary with a mean": load_prior({"name": "binary", "mean": 0.4}, 2),
-    "sparse": load_prior({"name": "bernoulli_gauss", "density": 0.2}, 2),
-    "one row": load_prior({"name": "bernoulli_gauss", "density": 0.5}, 1),
+    "gaussian": load_prior({}, 2, Path()),
+    "gaussian, three rows": load_prior({"prior": {"name": "gaussian"}}, 3, Path()),
+    "correlated": load_prior({"prior": {"name": "correlated", "covariance": COUPLED}}, 2, Path()),
+    "binary": load_prior({"prior": {"name": "binary", "mean": 0.0}}, 2, Path()),
+    "binary, three rows": load_prior({"prior": {"name": "binary", "mean": 0.0}}, 3, Path()),
+    "binary with a mean": load_prior({"prior": {"name": "binary", "mean": 0.4}}, 2, Path()),
+    "sparse": load_prior({"prior": {"name": "bernoulli_gauss", "density": 0.2}}, 2, Path()),
+    "one row": load_prior({"prior": {"name": "bernoulli_gauss", "density": 0.5}}, 1, Path()),
     "ternary": load_prior(
         {
-            "name": "mixture",
-            "shares": [0.25, 0.5, 0.25],
-            "means": [2**0.5, 0.0, -(2**0.5)],
-            "deviations": [0.0, 0.0, 0.0],
+            "prior": {
+                "name": "mixture",
+                "shares": [0.25, 0.5, 0.25],
+                "means": [2**0.5, 0.0, -(2**0.5)],
+                "deviations": [0.0, 0.0, 0.0],
+            }
         },
         3,
+        Path(),
+    ),
+    # Eight and 20 000 dimensions have whole numbers of each eigenvalue.
+    "correlated dimensions": load_prior(
+        {"covariance": {"name": "power_law", "count": 8}, "participation_ratio": 0.4}, 2, Path()
+    ),
+    "correlated rows and dimensions": load_prior(
+        {
+            "prior": {"name": "correlated", "covariance": COUPLED},
+            "covariance": {"name": "eigenvalues", "values": [0.0, 0.5, 3.0], "shares": [0.25, 0.5, 0.25]},
+        },
+        2,
+        Path(),
     ),
     # A law of a user: three points, not symmetric.
     "three points": MixtureRows(2, [0.25, 0.5, 0.25], [1.5, -0.5, 1.0], [0.0, 0.0, 0.5]),

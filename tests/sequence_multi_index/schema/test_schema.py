@@ -1,6 +1,7 @@
 """Wrong experiments are refused before anything compiles, by key, value and what is allowed."""
 
 import json
+import re
 
 import pytest
 
@@ -100,3 +101,58 @@ def test_an_estimator_that_runs_the_link_forward_accepts_it(problems):
 def test_a_wrong_experiment_is_refused(problems, name, model, changes, line):
     found = problems(name, model, **changes)
     assert any(one.startswith(line) for one in found), found
+
+
+POWER_LAW = {"name": "power_law", "count": 8}
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "changes", "says"),
+    [
+        ("gamp", {"covariance": POWER_LAW, "participation_ratio": 0.4}, {}, None),
+        ("gamp", {"covariance": POWER_LAW}, {}, "model.participation_ratio: participation_ratio: missing"),
+        ("state_evolution", {"participation_ratio": 0.4}, {}, "leave it out; it belongs to a covariance"),
+        (
+            "state_evolution", {"covariance": POWER_LAW},
+            {"grid": {**ALPHA, "participation_ratio": {"values": [0.05, 0.5]}}},
+            "estimators.state_evolution.grid.participation_ratio: participation_ratio: 0.05: allowed for 8 eigenvalues",
+        ),
+        (
+            "gamp", {"covariance": {"name": "power_law", "count": 7}, "participation_ratio": 0.4}, {},
+            "estimators.gamp.solver.dimension: D = 40 .*; allowed: multiples of 7",
+        ),
+        (
+            "state_evolution", {"covariance": POWER_LAW, "participation_ratio": 0.4, "prior": {"name": "binary"}}, {},
+            "model.covariance: .*the weights are binary; allowed: gaussian, correlated",
+        ),
+        (
+            "state_evolution", {"covariance": POWER_LAW, "participation_ratio": 0.4},
+            {"solver": {"side_information": 0.2}},
+            "estimators.state_evolution.solver.side_information: allowed with a covariance .*: 0",
+        ),
+        (
+            "state_evolution", {"covariance": {"name": "eigenvalues", "values": [3.0, 1.0]}}, {},
+            "model.covariance: .* is 2; allowed: 1; divide the eigenvalues by 2",
+        ),
+        (
+            "state_evolution", {"covariance": {"name": "file", "path": "none.txt"}}, {},
+            "model.covariance: .*none.txt does not exist",
+        ),
+    ],
+)  # fmt: skip
+def test_covariance_of_the_dimensions(problems, name, keys, changes, says):
+    found = problems(name, TWO_LAYERS | keys, **changes)
+    assert (found == []) if says is None else re.search(says, " ".join(found)), found
+
+
+@pytest.mark.parametrize("key", ["covariance", "prior", "token_covariance"])
+def test_an_estimator_refuses_a_law_that_only_others_of_its_file_take(tmp_path, key):
+    """Without this rule held_overlap would compute another model than gamp, in the same cube."""
+    value = {"covariance": POWER_LAW, "prior": {"name": "binary"}, "token_covariance": [[1.0, 0.3], [0.3, 1.0]]}[key]
+    model = TWO_LAYERS | {key: value} | ({"participation_ratio": 0.4} if key == "covariance" else {})
+    path = tmp_path / "config" / "sequence_multi_index" / "experiments" / "trial.yaml"
+    path.parent.mkdir(parents=True)
+    estimators = {name: RIGHT[name] for name in ("gamp", "held_overlap")}
+    path.write_text(json.dumps({"title": "Trial", "description": "Trial.", "model": model, "estimators": estimators}))
+    with pytest.raises(SpecError, match=f"model.{key}: estimators.held_overlap does not take it"):
+        load_experiment(path)

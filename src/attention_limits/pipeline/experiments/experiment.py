@@ -231,7 +231,10 @@ def _expand(path: Path, document: dict, fixed: set[str], family: Family) -> tupl
             found.append(((section, name), f"no module {module}" if name in classes else allowed))
             read |= set(model)
             continue
-        read |= fields(classes[name], "model")
+        read |= (own := fields(classes[name], "model"))
+        for key in sorted(classes[name].refuses & model.keys() - own):
+            text = f"{section}.{name} does not take it; allowed: another file for {name}"
+            found.append((("model", key), text))
         if "model" in written:
             found.append(
                 ((section, name, "model"), "unknown key; write model once, at the top of the file, for all estimators")

@@ -14,7 +14,7 @@ Numbers are strict: text and truth values are no numbers. `Whole` accepts 1.0e+3
 import functools
 from collections.abc import Iterable, KeysView
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, ClassVar, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -89,6 +89,10 @@ _ValuesOfJob = Annotated[Whole, Field(ge=1, description="Number of values of thi
 
 class DataSpecification(Section):
     """One kind of data that estimators read: one file holds some replicas of one grid value."""
+
+    # Keys of the model of a file that this class must not leave to its other estimators: with them its numbers would be those of
+    # another problem.
+    refuses: ClassVar[frozenset[str]] = frozenset()
 
     model: Section = Nothing()
     grid: Section = Nothing()

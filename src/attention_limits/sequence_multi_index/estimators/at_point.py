@@ -26,9 +26,9 @@ def link_at(spec: dict, at: Mapping | None = None) -> Link:
     return load_link({**spec["model"], **scanned}, Path(spec["project"]))
 
 
-def prior_of(spec: dict, link: Link) -> Prior:
-    """The prior of the weights of `spec`, for the rows of a `link`."""
-    return load_prior(spec["model"].get("prior"), link.rows)
+def prior_of(spec: dict, link: Link, at: Mapping) -> Prior:
+    """The prior of the weights of `spec` at the grid values `at`, for the rows of a `link`."""
+    return load_prior({**spec["model"], **at}, link.rows, Path(spec["project"]))
 
 
 def completed(solver, **constants) -> SimpleNamespace:
@@ -42,7 +42,7 @@ def channel_at(spec: dict, streams, at: Mapping, replica: int, isotropic=False) 
     `isotropic` promises that V starts as v I: then it stays so if the prior has no axis, and if V follows the exact averages.
     """
     link, solver = link_at(spec, at), spec["solver"]
-    isotropic = isotropic and prior_of(spec, link).rotations
+    isotropic = isotropic and prior_of(spec, link, at).rotations
     channel = Channel(link, solver.resolution, streams.generator("channel", replica), isotropic)
     return channel, gaussian_nodes(node_dimension(link), solver.nodes, streams.generator("nodes", replica))
 

@@ -31,6 +31,9 @@ PROVIDED = {
     "largest_row": "linear:LargestRow",
 }
 
+# Keys of a model that belong to the weights and to the dimensions of a token (`priors.loading`), not to the link.
+OF_THE_WEIGHTS = frozenset({"prior", "covariance", "participation_ratio"})
+
 
 def load_link(model: Mapping, project: Path) -> Link:
     """The link that the `model` section of a specification describes.
@@ -40,8 +43,8 @@ def load_link(model: Mapping, project: Path) -> Link:
     model : mapping
         `link`: a name of `PROVIDED`, or `path/to/file.py:name` of a user's own, a class or a function that returns a `Link`;
         `noise`: variance of Gaussian output noise, 0 or absent for none; `token_covariance`: that of the tokens, absent for
-        independent ones; `prior`: left out, it belongs to the weights; everything else, and the items of the mapping
-        `parameters`, goes to the link as keyword arguments.
+        independent ones; `prior`, `covariance` and `participation_ratio`: left out, they belong to the weights (`priors.loading`);
+        everything else, and the items of the mapping `parameters`, goes to the link as keyword arguments.
     project : Path
         Folder that relative paths start from.
 
@@ -50,7 +53,7 @@ def load_link(model: Mapping, project: Path) -> Link:
     ValueError
         If there is no such link, if it does not take these parameters, or refuses their values.
     """
-    parameters = {key: value for key, value in model.items() if key != "prior"}
+    parameters = {key: value for key, value in model.items() if key not in OF_THE_WEIGHTS}
     name, noise, more = parameters.pop("link"), parameters.pop("noise", 0.0), parameters.pop("parameters", {})
     covariance = parameters.pop("token_covariance", None)
     twice = sorted(set(parameters) & set(more))

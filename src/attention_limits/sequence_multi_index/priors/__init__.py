@@ -7,6 +7,7 @@ In reading order:
 - prior: the class to derive from
 - gaussian: standard normal and correlated weights
 - overlaps: Q and Q_hat as coordinates of an iteration
+- spectrum, correlated_dimensions: Gaussian weights of tokens whose dimensions are correlated
 - mixture: binary, sparse and other weights
 - loading: priors by the keys of a model
 

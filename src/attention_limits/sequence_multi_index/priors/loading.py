@@ -1,23 +1,50 @@
-"""Priors of the weights by the keys of a model (the laws: `gaussian` and `mixture`; Troiani et al. 2025, arXiv:2502.00901)."""
+"""Priors of the weights by the keys of a model (the laws: `gaussian`, `correlated_dimensions` and `mixture`; Troiani et al. 2025,
+arXiv:2502.00901).
+"""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from attention_limits.sequence_multi_index.priors.gaussian import GaussianRows, standard_normal
 from attention_limits.sequence_multi_index.priors.prior import Prior
 
 
-def load_prior(section: Mapping | None, rows: int) -> Prior:
-    """The prior of P = `rows` rows that `section`, the key `prior` of a model, describes (`schema.keys`).
+def load_prior(model: Mapping, rows: int, project: Path) -> Prior:
+    """The prior of P = `rows` rows by the keys `prior`, `covariance` and `participation_ratio` of a `model`, with files below `project`.
 
-    Without a section the weights are standard normal.
+    Without the keys the weights are standard normal, and the dimensions of a token independent.
 
     Raises
     ------
     ValueError
-        If a covariance is not that of `rows` rows, or there are too many rows.
+        If a covariance is not that of `rows` rows, there are too many rows, the dimensions of a token are correlated for weights
+        that are not Gaussian, or as `spectrum.load_spectrum`.
     """
+    rows_alone = _prior_of_rows(model.get("prior") or {"name": "gaussian"}, rows)
+    ratio, covariance = model.get("participation_ratio"), model.get("covariance")
+    if covariance is None and ratio is None:
+        return rows_alone
+    if covariance is None:
+        raise ValueError("participation_ratio: leave it out; it belongs to a covariance of the dimensions of a token")
+    if not rows_alone.gaussian:
+        raise ValueError(
+            f"covariance: the weights are {model['prior']['name']}; allowed: gaussian, correlated; the eigenbasis of the covariance "
+            "mixes the dimensions, and only Gaussian weights stay independent"
+        )
+    from attention_limits.sequence_multi_index.priors.correlated_dimensions import CorrelatedDimensions
+    from attention_limits.sequence_multi_index.priors.spectrum import load_spectrum
+
+    return CorrelatedDimensions(rows_alone.second_moment, load_spectrum(covariance, ratio, project))
+
+
+def spectrum_file(model: Mapping, project: Path) -> Path | None:
+    """The file below `project` that the key `covariance` of a `model` names, if any."""
+    path = (model.get("covariance") or {}).get("path")
+    return None if path is None else Path(project) / path
+
+
+def _prior_of_rows(section: Mapping, rows: int) -> Prior:
     # The quadratures of a mixture are imported only where one is used.
-    section = section or {"name": "gaussian"}
     if section["name"] == "gaussian":
         return standard_normal(rows)
     if section["name"] == "correlated":

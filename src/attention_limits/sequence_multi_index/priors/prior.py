@@ -55,6 +55,10 @@ class Prior(ABC):
         Whether every rotation of the rows leaves the law unchanged.
     gaussian : bool
         Whether the weights are jointly Gaussian, of mean zero.
+    isotropic : bool
+        Whether all dimensions have the same law; if not, a method that gets or returns D dimensions knows that of each.
+    response : float
+        Factor of the overlap at a small precision, Q = response Cov(w) Lambda Cov(w) + E w E w^T; one if isotropic.
     entropy : float
         Entropy of w in nats; infinite if w is not discrete.
     most_coupled_rows : float
@@ -67,6 +71,8 @@ class Prior(ABC):
     sign_symmetry: str
     rotations = False
     gaussian = False
+    isotropic = True
+    response = 1.0
     entropy = np.inf
     most_coupled_rows = math.inf
     accuracy = 1e-5

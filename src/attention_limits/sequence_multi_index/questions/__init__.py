@@ -4,6 +4,7 @@ question.
 In reading order:
 
 - corpus, grammar: public or generated questions, with the words of `words.json`
+- word_vectors: vectors of the words of a text, and the spectrum of their covariance
 - tokens: questions as rows of token numbers
 - classifier: model and training
 - classifier_kernels, gradient_kernels, training_kernels: forward, backward, AdamW

@@ -1,4 +1,4 @@
-"""What the commands check-link, threshold-table and thresholds print.
+"""What the commands check-link, threshold-table, word-spectrum and thresholds print.
 
 In reading order:
 
@@ -7,6 +7,7 @@ In reading order:
 - check_prior: those of a prior of the weights
 - thresholds: thresholds of one link, with errors
 - threshold_table: thresholds of many cubes
+- word_spectrum: the spectrum of the word vectors of a text
 
 May import it: commands, interface.
 """

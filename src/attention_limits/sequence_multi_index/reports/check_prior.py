@@ -117,7 +117,7 @@ def _symmetries(prior, b, precision, rng):
 def _overlaps(prior, precision):
     overlap = prior.overlap(precision)
     small = SMALL * precision
-    wanted = np.outer(prior.mean, prior.mean) + prior.covariance @ small @ prior.covariance
+    wanted = np.outer(prior.mean, prior.mean) + prior.response * prior.covariance @ small @ prior.covariance
 
     def average(at):
         """Psi_w, from the prior part of the free entropy at its extremum."""

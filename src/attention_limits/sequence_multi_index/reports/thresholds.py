@@ -76,7 +76,7 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
     link = sound_link(asked.model.plain(), project, asked.seed)
     streams = Streams(asked.seed, "sequence_multi_index", "threshold")
     try:
-        prior = load_prior(asked.model.plain().get("prior"), link.rows)
+        prior = load_prior(asked.model.plain(), link.rows, project)
         channels = [Channel(link, asked.solver.resolution, streams.generator("channel", r)) for r in range(replicas)]
     except ValueError as error:
         raise SpecError([str(error)]) from None

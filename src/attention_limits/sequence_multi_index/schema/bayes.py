@@ -23,17 +23,18 @@ from attention_limits.sequence_multi_index.schema.keys import (
     SideInformation,
     SomeAlpha,
     StartOverlap,
+    TeacherGrid,
     TeacherModel,
 )
 
 
-class AlphaGrid(LinkGrid):
+class AlphaGrid(TeacherGrid):
     """Scanned parameters."""
 
     alpha: Axis[Alpha]
 
 
-class SomeAlphaGrid(LinkGrid):
+class SomeAlphaGrid(TeacherGrid):
     """Scanned parameters."""
 
     alpha: Axis[SomeAlpha]
@@ -45,9 +46,10 @@ class ExchangeableGrid(thresholds.AtlasGrid):
     alpha: Axis[Alpha]
 
 
-class HeldGrid(SomeAlphaGrid):
+class HeldGrid(LinkGrid):
     """Scanned parameters."""
 
+    alpha: Axis[SomeAlpha]
     held: Axis[
         Annotated[float, Field(ge=0, le=1, description="Overlap of the held layer, in units of the prior variance.")]
     ]
@@ -200,6 +202,8 @@ class ExchangeableLayers(OfNodes, Specification):
     @classmethod
     def of_prior(cls, link, prior):
         """Weights that are not Gaussian, or whose law changes with a permutation of the exchangeable layers."""
+        if not prior.isotropic:
+            return "exchangeable layers allow no covariance of the dimensions of a token"
         if not prior.gaussian:
             return "the weights of exchangeable layers must be Gaussian; allowed: gaussian, correlated"
         places = [*range(1, link.rows - 1), 0, link.rows - 1]

@@ -14,7 +14,7 @@ from attention_limits.sequence_multi_index.data.sequences import sample_count
 from attention_limits.sequence_multi_index.links.declarations import problems_of
 from attention_limits.sequence_multi_index.links.link import GRADIENT, POSTERIOR, Link, require
 from attention_limits.sequence_multi_index.links.loading import code_file, code_module, load_link
-from attention_limits.sequence_multi_index.priors.loading import load_prior
+from attention_limits.sequence_multi_index.priors.loading import load_prior, spectrum_file
 from attention_limits.sequence_multi_index.priors.prior import Prior
 
 # A Sobol sequence has at most this many dimensions: the Gaussian variables of a node.
@@ -43,6 +43,8 @@ class OfLink:
 
     # The needs of its solver (`links.link.require`); without POSTERIOR it only runs the link forward.
     needs: ClassVar[frozenset[str]] = frozenset()
+    # Laws of weights and tokens that change the problem, unless the model of the class has them.
+    refuses: ClassVar[frozenset[str]] = frozenset({"prior", "covariance", "token_covariance"})
 
     @classmethod
     def sizes(cls, estimator, link: Link) -> Iterable[Problem]:
@@ -93,13 +95,13 @@ class OfLink:
                 found = [link.no_moments] if link.no_moments else []
         except ValueError as error:
             return [(keys, str(error))]
-        return [(keys, text) for text in found] or [*_prior_problems(cls, estimator, link), *cls.sizes(estimator, link)]
+        return [(keys, text) for text in found] or [*_prior_problems(cls, estimator, link, parameters), *cls.sizes(estimator, link)]
 
     @classmethod
     def code_files(cls, estimator) -> Iterable[Path]:
-        """The file that defines the link, if it belongs to the user and exists."""
-        path = code_file(estimator.model["link"], estimator.project)
-        return [path] if path is not None and path.is_file() else []
+        """The files of the user that define the link and the covariance of the dimensions, where they exist."""
+        paths = code_file(estimator.model["link"], estimator.project), spectrum_file(estimator.model, estimator.project)
+        return [path for path in paths if path is not None and path.is_file()]
 
     @classmethod
     def code_modules(cls, estimator) -> Iterable[str]:
@@ -172,15 +174,31 @@ class OfDataSets(OfLink):
         return memory_problems(estimator, copies * numbers, text)
 
 
-def _prior_problems(cls, estimator, link: Link) -> Iterable[Problem]:
-    """A prior of other rows than the link, and one that the solver cannot use."""
+def _prior_problems(cls, estimator, link: Link, parameters: Mapping) -> Iterable[Problem]:
+    """A prior of other rows than the link, one that the solver cannot use, and a spectrum without whole numbers of dimensions."""
     try:
-        prior = load_prior(estimator.model.get("prior"), link.rows)
+        prior = load_prior(parameters, link.rows, estimator.project)
     except ValueError as error:
-        yield ("model", "prior"), str(error)
+        named = str(error).partition(":")[0]
+        if named not in ("covariance", "participation_ratio"):
+            named = "prior" if "prior" in parameters else "covariance"
+        yield ("grid" if named in estimator.grid else "model", named), str(error)
         return
     if text := cls.of_prior(link, prior):
         yield ("model", "prior"), text
+    if prior.isotropic:
+        return
+    if getattr(estimator.solver, "side_information", 0.0):
+        yield ("solver", "side_information"), "allowed with a covariance of the dimensions of a token: 0"
+    reads = getattr(estimator, "reads", None)
+    if reads is not None and "participation_ratio" in estimator.grid:
+        yield ("grid", "participation_ratio"), f"allowed: in the model; data.{reads.name} has one covariance"
+    dimension = getattr(estimator.solver if reads is None else reads.solver, "dimension", None)
+    if dimension is not None:
+        try:
+            prior.spectrum.counts(dimension)
+        except ValueError as error:
+            yield ("solver", "dimension"), str(error)
 
 
 def coupled_problem(link: Link, prior: Prior) -> str:

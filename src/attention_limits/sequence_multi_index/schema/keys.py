@@ -156,6 +156,48 @@ class CorrelatedPrior(Section):
     ))]  # fmt: skip
 
 
+ParticipationRatio = Annotated[float, Field(gt=0, le=1, description=(
+    "Participation ratio (tr Sigma)^2 / (D tr Sigma^2) of the covariance of the dimensions of a token, 1 for independent ones; only "
+    "for power_law and two_values."
+))]  # fmt: skip
+_Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Eigenvalues(Section):
+    """Given eigenvalues."""
+
+    name: Annotated[Literal["eigenvalues"], Field(description="Eigenvalues in a list.")]
+    values: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1, max_length=4096, description=(
+        "Eigenvalues of Sigma: 0, or at least 1e-4; their mean is one."
+    ))]  # fmt: skip
+    shares: Annotated[list[Annotated[float, Field(gt=0, le=1)]], Field(min_length=1, max_length=4096, description=(
+        "Share of the dimensions that has each eigenvalue; they sum to one. Without this key the shares are equal."
+    ))] | None = None  # fmt: skip
+
+
+class EigenvalueFile(Section):
+    """Eigenvalues in a file."""
+
+    name: Annotated[Literal["file"], Field(description="Eigenvalues in a text file.")]
+    path: Annotated[str, Field(min_length=1, description=(
+        "Path from the project folder: one eigenvalue per line, or an eigenvalue and its share; # begins a comment."
+    ))]  # fmt: skip
+
+
+class PowerLaw(Section):
+    """Eigenvalues that fall with their rank like a power."""
+
+    name: Annotated[Literal["power_law"], Field(description="Eigenvalues k^-a, up to a factor, k = 1 ... count.")]
+    count: Annotated[Whole, Field(ge=2, le=4096, description="Number of different eigenvalues, of equal shares.")] = 64
+
+
+class TwoValues(Section):
+    """One large and one small eigenvalue."""
+
+    name: Annotated[Literal["two_values"], Field(description="One large and one small eigenvalue.")]
+    share: Annotated[_Share, Field(description="Share of the dimensions that has the large eigenvalue.")]
+
+
 class TeacherModel(LinkModel):
     """The link y = g(h), its parameters, and the laws of the weights and of the tokens."""
 
@@ -170,3 +212,17 @@ class TeacherModel(LinkModel):
         "Covariance T between the tokens of a sequence, the same in every dimension: M rows of M numbers, positive definite, "
         "with ones on the diagonal. Without this key the tokens are independent."
     ))] | None = None  # fmt: skip
+    covariance: Annotated[
+        Eigenvalues | EigenvalueFile | PowerLaw | TwoValues,
+        Field(discriminator="name", description=(
+            "Spectrum of the covariance Sigma between the D dimensions of a token, tr Sigma / D = 1; the weights must be Gaussian, "
+            "and the solver knows Sigma. Without this key the dimensions are independent."
+        ))
+    ] | None = None  # fmt: skip
+    participation_ratio: ParticipationRatio | None = None
+
+
+class TeacherGrid(LinkGrid):
+    """Scanned parameters of the link, and of the covariance of the dimensions of a token."""
+
+    participation_ratio: Axis[ParticipationRatio] | None = None

@@ -15,6 +15,7 @@ from attention_limits.sequence_multi_index.schema.keys import (
     Nodes,
     Rank,
     Resolution,
+    TeacherGrid,
     TeacherModel,
 )
 
@@ -27,6 +28,10 @@ class AtlasGrid(LinkGrid):
     depth: Axis[Depth] | None = None
     rank: Axis[Rank] | None = None
     heads: Axis[Heads] | None = None
+
+
+class TeacherAtlasGrid(AtlasGrid, TeacherGrid):
+    """Scanned parameters of the link and of the covariance, those that change the number of rows of W too."""
 
 
 class GrowthGrid(AtlasGrid):
@@ -110,7 +115,7 @@ class Staircase(OfAtlas):
     """Linear stability determines all thresholds of weak recovery, one after the other."""
 
     model: TeacherModel = TeacherModel()
-    grid: LinkGrid
+    grid: TeacherGrid
     solver: StaircaseSolver = StaircaseSolver()
 
 
@@ -118,7 +123,7 @@ class ThresholdAtlas(OfAtlas):
     """Linear stability determines the thresholds of weak recovery of many models, by layers."""
 
     model: TeacherModel = TeacherModel()
-    grid: AtlasGrid
+    grid: TeacherAtlasGrid
     solver: AtlasSolver = AtlasSolver()
 
 
@@ -126,7 +131,7 @@ class ExactRecovery(OfAtlas):
     """State evolution brackets the number of samples from which on everything is recovered exactly."""
 
     model: TeacherModel = TeacherModel()
-    grid: AtlasGrid
+    grid: TeacherAtlasGrid
     solver: RecoverySolver = RecoverySolver()
 
 

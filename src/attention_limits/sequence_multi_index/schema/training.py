@@ -81,6 +81,8 @@ class OfDescent(OfDataSets):
     """An estimator that runs stochastic gradient descent on all of its replicas together."""
 
     needs: ClassVar = frozenset({GRADIENT})
+    # The data hold whitened tokens. A teacher of another law is no problem: gradient descent knows none.
+    refuses: ClassVar = frozenset({"covariance", "token_covariance"})
     replicas_at_once: ClassVar = True
 
     @classmethod

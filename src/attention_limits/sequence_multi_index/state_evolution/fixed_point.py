@@ -329,7 +329,7 @@ def solve(
         raise ValueError(f"need alpha >= 0 and 0 < start < 1, or a precision of {size} rows; got {alpha}, {start}")
     if held is not None:
         require(channel.link, {DIAGONAL_OVERLAP})
-        if not prior.rotations:
+        if not (prior.rotations and prior.isotropic):
             raise ValueError("overlaps can be held for standard normal weights only")
     held = np.full(size, np.nan) if held is None else np.asarray(held, dtype=float)
     fixed = np.flatnonzero(~np.isnan(held))

@@ -95,7 +95,7 @@ def lifted(channel: Channel, alpha, nodes, q_hat, unlearned, prior: Prior, image
     omega, observed = sample_outputs(channel.link, overlap, V, nodes.points)
     moments = channel.posterior(observed, omega, V)
     basis = symmetric_basis(rest.shape[1], prior.symmetry(channel.link) == "rows")
-    matrix = alpha * response(excess_moments(moments, V, prior.root @ rest), nodes.weights, basis)
+    matrix = alpha * prior.response * response(excess_moments(moments, V, prior.root @ rest), nodes.weights, basis)
     if not np.all(np.isfinite(matrix)):
         return None, np.nan
     values, vectors = np.linalg.eigh(matrix)

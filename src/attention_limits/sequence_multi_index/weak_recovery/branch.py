@@ -39,7 +39,7 @@ class BranchPoint:
     precision : array (k, k)
         Q_hat in the basis of the subspace.
     growth : float
-        alpha ||F_rest||: factor by which a small overlap outside of the subspace grows per iteration.
+        alpha r ||F_rest||, r = `Prior.response`: factor by which a small overlap outside of the subspace grows per iteration.
     converged : bool
         Whether the shape of Q_hat at this level converged.
     resolved : float
@@ -111,7 +111,7 @@ def branch_point(
     return BranchPoint(
         last["alpha"],
         from_coordinates(outcome.value, size),
-        last["alpha"] * found.growing,
+        last["alpha"] * prior.response * found.growing,
         # In one dimension the level fixes Q_hat: there is no shape that could move.
         bool(size == 1 or outcome.converged),
         float(last["moments"].resolved.mean()),

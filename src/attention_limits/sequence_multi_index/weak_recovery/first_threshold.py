@@ -8,8 +8,9 @@ so that alpha_c = 1 / ||F|| (Troiani et al. 2025, arXiv:2502.00901). F maps posi
 eigenmatrix is the subspace learned first. If the output knows the sign of a field, E g_a g_a^T does not vanish at Q = 0, and
 that direction is learned from any alpha > 0 on. `staircase` computes the next thresholds.
 
-Every prior of mean zero has Q = C Q_hat C at small Q_hat, C = E w w^T = R R^T. Therefore the threshold depends on the prior
-through C alone, and F acts on the whitened rows R^-1 W. Weights with a mean are known in part without data: then the overlap
+Every prior of mean zero has Q = r C Q_hat C at small Q_hat, C = E w w^T = R R^T and r = `Prior.response`, one if all dimensions have
+the same law. Therefore the threshold is 1 / (r ||F||), it depends on the prior through C and r alone, and F acts on the whitened
+rows R^-1 W. Weights with a mean are known in part without data: then the overlap
 grows from any alpha > 0 on.
 
 The nodes are divided into blocks. For a sampled channel each block has a separate scrambling, so the blocks show every error but
@@ -149,13 +150,13 @@ def first_threshold(channel: Channel, nodes, prior: Prior | None = None) -> Firs
     else:
         found = leading_instability(_responses(sampled, parts, prior, basis, False), basis)
     largest = max(found.eigenvalue, 0.0) + SIGNIFICANT * max(found.noise, found.error)
-    bound = 1.0 / largest if largest > 0 else np.inf
+    bound = 1.0 / (prior.response * largest) if largest > 0 else np.inf
     if not found.significant:
         return FirstThreshold(np.inf, np.nan, bound, found.direction, resolved)
     relative = found.error / found.eigenvalue
     # The mean of an inverse lies above the inverse of the mean by the squared error: it belongs to the error.
-    error = np.hypot(relative, relative**2) / found.eigenvalue
-    return FirstThreshold(1.0 / found.eigenvalue, error, bound, found.direction, resolved)
+    alpha = 1.0 / (prior.response * found.eigenvalue)
+    return FirstThreshold(alpha, alpha * np.hypot(relative, relative**2), bound, found.direction, resolved)
 
 
 def _responses(found, parts, prior, basis, sampled):

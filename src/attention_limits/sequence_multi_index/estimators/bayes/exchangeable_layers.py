@@ -14,7 +14,7 @@ def run(spec, streams):
 
     def compute(at, replica):
         channel, nodes = channel_at(spec, streams, at, replica)
-        prior = prior_of(spec, channel.link)
+        prior = prior_of(spec, channel.link, at)
         found = solve(channel, at["alpha"], nodes, solver.start, settings, prior)
         return dict(zip(OVERLAPS, found.value, strict=True)) | {
             "residual": found.residual, "iterations": found.iterations, "converged": found.converged,

@@ -29,7 +29,7 @@ def run(spec, streams):
 
     def compute(at, replica):
         link, alpha = link_at(spec, at), at["alpha"]
-        prior = prior_of(spec, link)
+        prior = prior_of(spec, link, at)
         data = _data_set(spec, streams, link, prior, replica, at)
         channel = Channel(link, solver.resolution, streams.generator("channel", replica))
         outcome = gamp.run(channel, data, streams.generator("start", replica, alpha=alpha), solver, prior)

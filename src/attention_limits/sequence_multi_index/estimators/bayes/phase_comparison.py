@@ -26,7 +26,7 @@ def run(spec, streams):
     def compute(at, replica):
         # From a random start the rows have different overlaps.
         channel, nodes = channel_at(spec, streams, at, replica, isotropic=count == 0)
-        prior = prior_of(spec, channel.link)
+        prior = prior_of(spec, channel.link, at)
         # The same starts in every replica, so that the replicas of a start estimate one number.
         starts = random_starts(channel, prior, count, streams.generator("starts", 0))
         found = branches(channel, at["alpha"], nodes, settings, prior, starts)

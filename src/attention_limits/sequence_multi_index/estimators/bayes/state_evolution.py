@@ -28,7 +28,7 @@ def run(spec, streams):
 
     def compute(at, replica):
         channel, nodes = channel_at(spec, streams, at, replica, isotropic=True)
-        prior = prior_of(spec, channel.link)
+        prior = prior_of(spec, channel.link, at)
         point = solve(channel, at["alpha"], nodes, solver.start, solver, prior=prior)
         error = point.node_error
         if solver.warm_up == 1:

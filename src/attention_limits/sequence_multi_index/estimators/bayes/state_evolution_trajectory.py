@@ -14,7 +14,7 @@ def run(spec, streams):
 
     def compute(at, replica):
         channel, nodes = channel_at(spec, streams, at, replica, isotropic=True)
-        path = trajectory(channel, at["alpha"], nodes, solver, prior_of(spec, channel.link))
+        path = trajectory(channel, at["alpha"], nodes, solver, prior_of(spec, channel.link, at))
         return {"overlap_trajectory": path.overlap, "resolved": path.resolved}
 
     dims = {"overlap_trajectory": ("iteration", "layer", "layer_star")}

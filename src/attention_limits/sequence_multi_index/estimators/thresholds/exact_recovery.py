@@ -11,7 +11,7 @@ def run(spec, streams):
 
     def compute(at, replica):
         channel, nodes = channel_at(spec, streams, at, replica)
-        prior = prior_of(spec, channel.link)
+        prior = prior_of(spec, channel.link, at)
         found = exact_recovery(channel, nodes, settings, prior)
         return {
             "recovery_below": found.below, "recovery_above": found.above, "recovery_converged": found.converged,

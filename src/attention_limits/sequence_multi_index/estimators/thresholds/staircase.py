@@ -31,7 +31,7 @@ def run(spec, streams):
             name: np.full((size, size, size), np.nan) for name in MATRICES
         }
         found["step_converged"] = np.zeros(size, bool)
-        prior = prior_of(spec, channel.link)
+        prior = prior_of(spec, channel.link, at)
         path = staircase(channel, nodes, many, solver.tolerance, prior=prior)
         for k, step in enumerate(path):
             for name, attribute in (NUMBERS | MATRICES).items():
@@ -50,7 +50,7 @@ def _jump(channel, nodes, direction, prior):
     """Where the branch of what is learned first turns back; missing where it does not, or where no branch is followed."""
     size = channel.link.rows
     nothing = {"jump": np.nan, "jump_overlap": np.full((size, size), np.nan)}
-    followed = prior.rotations or prior.symmetry(channel.link) == "rows"
+    followed = prior.rotations and prior.isotropic or prior.symmetry(channel.link) == "rows"
     if size == 1 or not followed or not np.all(np.isfinite(direction)):
         return nothing
     whitened = np.linalg.solve(prior.root, np.linalg.solve(prior.root, direction).T)

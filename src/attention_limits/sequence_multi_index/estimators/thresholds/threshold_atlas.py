@@ -32,7 +32,7 @@ def run(spec, streams):
         found = {name: np.full(steps, np.nan) for name in NUMBERS}
         found["learnt"], found["overlap_before"] = np.full((2, steps, layers), np.nan)
         found["step_converged"] = np.zeros(steps, bool)
-        prior = prior_of(spec, channel.link)
+        prior = prior_of(spec, channel.link, at)
         path = staircase(channel, nodes, many, solver.tolerance, most=steps, prior=prior)
         for k, step in enumerate(path):
             for name, attribute in NUMBERS.items():

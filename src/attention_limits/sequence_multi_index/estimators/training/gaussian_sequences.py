@@ -15,7 +15,7 @@ _DIMS = {"sequences": ("sample", "token", "dimension"), "teacher": ("layer", "di
 def run(spec, streams):
     """Sequences and teacher of one point (see `variables`); the readers apply the link."""
     link, dimension = load_link(spec["model"], Path(spec["project"])), spec["solver"].dimension
-    prior = load_prior(spec["model"].get("prior"), link.rows)
+    prior = load_prior(spec["model"], link.rows, Path(spec["project"]))
 
     def compute(at, replica):
         samples = sample_count(at["alpha"], dimension)

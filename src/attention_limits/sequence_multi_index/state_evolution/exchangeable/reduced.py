@@ -194,8 +194,8 @@ def _moments(link, observed, omega, V, moment, nodes):
 
 def _second_moment(prior):
     """E w w^T of exchangeable Gaussian weights; ValueError for others."""
-    if not prior.gaussian:
-        raise ValueError("the weights of exchangeable layers must be Gaussian")
+    if not (prior.gaussian and prior.isotropic):
+        raise ValueError("the weights of exchangeable layers must be Gaussian, with the same law for all dimensions")
     moment = Exchangeable.of(prior.second_moment)
     if not np.allclose(moment.matrix, prior.second_moment, rtol=0.0, atol=1e-12):
         raise ValueError(
