@@ -30,7 +30,9 @@ def add(commands) -> None:
         help="write the spectrum of the word vectors of a text",
         epilog="A model takes the file as covariance: {name: file, path: FILE}.",
     )
-    spectrum.add_argument("text", metavar="TEXT", help="a text, one sentence in a line; labels of the question corpus are left out")
+    spectrum.add_argument("text", metavar="TEXT", help="a text, one sentence in a line, or the question corpus")
     spectrum.add_argument("--dimension", type=whole(2), default=64, help="dimension of a vector (default: 64)")
-    spectrum.add_argument("--output", default="spectrum.txt", metavar="FILE", help="file of the eigenvalues (default: spectrum.txt)")
+    spectrum.add_argument(
+        "--output", default="spectrum.txt", metavar="FILE", help="file of the eigenvalues (default: spectrum.txt)"
+    )
     spectrum.set_defaults(function="sequence_multi_index.reports.word_spectrum:word_spectrum_command")

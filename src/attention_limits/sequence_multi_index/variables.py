@@ -17,9 +17,11 @@ COORDINATES = (
     Coordinate("tokens", "sequence length", "M", "number of tokens"),
     Coordinate("noise", "output noise", "Δ", "variance of the Gaussian noise on every entry of the output"),
     Coordinate(
-        "participation_ratio", "participation ratio", "PR",
+        "participation_ratio",
+        "participation ratio",
+        "PR",
         "(tr Sigma)^2 / (D tr Sigma^2) of the covariance of the dimensions of a token, 1 for independent ones",
-    ),  # fmt: skip
+    ),
     Coordinate("step", "step of the staircase", "k", "number of the threshold, from 1"),
     Coordinate("held", "held overlap", "Q_kk", "overlap at which a layer is held, in units of the prior variance"),
     Coordinate("held_layer", "held layer", "k", "layer whose overlap is held, from 1"),

@@ -48,7 +48,7 @@ def test_two_values_have_the_participation_ratio_or_are_refused(share, ratio):
 def test_dimensions_have_whole_numbers_of_each_eigenvalue():
     found = of_values([3.0, 0.5, 0.0], [0.25, 0.5, 0.25])
     np.testing.assert_array_equal(found.of_dimensions(8), [0, 0, 0.5, 0.5, 0.5, 0.5, 3, 3])
-    with pytest.raises(ValueError, match="D = 10 .*whole number"):
+    with pytest.raises(ValueError, match=r"D = 10 .*whole number"):
         found.counts(10)
     with pytest.raises(ValueError, match="allowed: multiples of 3, the number of eigenvalues"):
         of_values([1.5, 1.0, 0.5]).counts(100)
@@ -57,7 +57,7 @@ def test_dimensions_have_whole_numbers_of_each_eigenvalue():
 def test_file_of_eigenvalues_with_shares_and_comments(tmp_path):
     path = tmp_path / "spectrum.txt"
     path.write_text("\ufeff# eigenvalue share\n3, 0.25\n\n0.5 0.75e0 # bulk\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="mean eigenvalue tr Sigma / D is 1.125; allowed: 1; divide"):
+    with pytest.raises(ValueError, match=r"mean eigenvalue tr Sigma / D is 1\.125; allowed: 1; divide"):
         of_file(path)
     path.write_text("3 0.25\r\n0.3333333 0.75\r\n")
     found = of_file(path)

@@ -46,5 +46,7 @@ def test_command_writes_a_spectrum_without_the_labels(tmp_path):
 
 def test_a_short_text_is_refused(tmp_path):
     (tmp_path / "short.txt").write_text("a b a b\n")
-    with pytest.raises(SpecError, match="short.txt: the text has 2 words that occur 2 times or more; allowed: more than 5"):
+    with pytest.raises(
+        SpecError, match=r"short\.txt: the text has 2 words that occur 2 times or more; allowed: more than 5"
+    ):
         word_spectrum_command(str(tmp_path / "short.txt"), 5, str(tmp_path / "out.txt"))

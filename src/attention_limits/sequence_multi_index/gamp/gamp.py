@@ -201,7 +201,9 @@ def run(
     if held is not None:
         require(channel.link, {DIAGONAL_OVERLAP})
         if prior.sign_symmetry != "rows" or not prior.isotropic:
-            raise ValueError("rows can be held for priors of independent rows of mean zero, the same for all dimensions, only")
+            raise ValueError(
+                "rows can be held for priors of independent rows of mean zero, the same for all dimensions, only"
+            )
         state, free = hold(state, data.teacher, held, generator)
         known = Knowledge(prior.subset(free), known.hint, known.target)
     path = []

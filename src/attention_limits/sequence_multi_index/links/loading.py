@@ -43,8 +43,8 @@ def load_link(model: Mapping, project: Path) -> Link:
     model : mapping
         `link`: a name of `PROVIDED`, or `path/to/file.py:name` of a user's own, a class or a function that returns a `Link`;
         `noise`: variance of Gaussian output noise, 0 or absent for none; `token_covariance`: that of the tokens, absent for
-        independent ones; `prior`, `covariance` and `participation_ratio`: left out, they belong to the weights (`priors.loading`);
-        everything else, and the items of the mapping `parameters`, goes to the link as keyword arguments.
+        independent ones; `prior`, `covariance` and `participation_ratio`: left out, they belong to `priors.loading`; everything
+        else, and the items of the mapping `parameters`, goes to the link as keyword arguments.
     project : Path
         Folder that relative paths start from.
 

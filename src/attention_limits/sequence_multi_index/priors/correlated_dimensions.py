@@ -6,10 +6,11 @@ eigenvalues s_i, Gaussian weights w_i ~ N(0, C) stay independent, v_i ~ N(0, s_i
 (Troiani et al. 2025, arXiv:2502.00901) holds with this prior, which knows s_i (derived in this module). With C = R R^T and the
 eigenvalues lambda of R^T Lambda R, in the basis of their eigenvectors,
 
-    Cov(v_i | b) = R s_i / (1 + s_i lambda) R^T,   Q = R <s^2 lambda / (1 + s lambda)> R^T,   Psi = <s lambda - log(1 + s lambda)> / 2,
+    Cov(v_i | b) = R s_i / (1 + s_i lambda) R^T,   Q = R <s^2 lambda / (1 + s lambda)> R^T,
+    Psi_w = <s lambda - log(1 + s lambda)> / 2 summed over lambda,
 
-<...> over the spectrum. The overlap is that of the fields, Q = W_hat Sigma W^T / D. At small Lambda, Q = <s^2> C Lambda C: the first
-threshold is that of independent dimensions, times the participation ratio 1 / <s^2>.
+<...> over the spectrum. The overlap is that of the fields, Q = W_hat Sigma W^T / D. At small Lambda, Q = <s^2> C Lambda C: the
+first threshold is that of independent dimensions, times the participation ratio 1 / <s^2>.
 """
 
 import numpy as np

@@ -10,7 +10,9 @@ from attention_limits.sequence_multi_index.priors.prior import Prior
 
 
 def load_prior(model: Mapping, rows: int, project: Path) -> Prior:
-    """The prior of P = `rows` rows by the keys `prior`, `covariance` and `participation_ratio` of a `model`, with files below `project`.
+    """The prior of P = `rows` rows by the keys `prior`, `covariance` and `participation_ratio` of a `model`.
+
+    Files are below `project`.
 
     Without the keys the weights are standard normal, and the dimensions of a token independent.
 
@@ -28,8 +30,8 @@ def load_prior(model: Mapping, rows: int, project: Path) -> Prior:
         raise ValueError("participation_ratio: leave it out; it belongs to a covariance of the dimensions of a token")
     if not rows_alone.gaussian:
         raise ValueError(
-            f"covariance: the weights are {model['prior']['name']}; allowed: gaussian, correlated; the eigenbasis of the covariance "
-            "mixes the dimensions, and only Gaussian weights stay independent"
+            f"covariance: the weights are {model['prior']['name']}; allowed: gaussian, correlated; the eigenbasis of the "
+            "covariance mixes the dimensions, and only Gaussian weights stay independent"
         )
     from attention_limits.sequence_multi_index.priors.correlated_dimensions import CorrelatedDimensions
     from attention_limits.sequence_multi_index.priors.spectrum import load_spectrum

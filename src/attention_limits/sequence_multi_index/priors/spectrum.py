@@ -1,7 +1,7 @@
 """The spectrum of the covariance Sigma between the D dimensions of a token, tr Sigma / D = 1.
 
-A spectrum is a finite number of eigenvalues with shares of the dimensions: then theory and simulations have the same Sigma, and no
-quadrature of a density adds an error. Its participation ratio (tr Sigma)^2 / (D tr Sigma^2) is 1 for independent dimensions.
+A spectrum is a finite number of eigenvalues with shares of the dimensions: then theory and simulations have the same Sigma, and
+no quadrature of a density adds an error. Its participation ratio (tr Sigma)^2 / (D tr Sigma^2) is 1 for independent dimensions.
 """
 
 from collections.abc import Mapping
@@ -50,10 +50,14 @@ class Spectrum:
         counts = np.rint(wanted).astype(int)
         if np.any(np.abs(wanted - counts) > ROUNDED * dimension) or np.any(counts == 0):
             equal = np.ptp(self.shares) == 0
-            allowed = f"multiples of {len(self.shares)}, the number of eigenvalues" if equal else (
-                f"dimensions of which the shares {self.shares.tolist()} are whole numbers"
+            allowed = (
+                f"multiples of {len(self.shares)}, the number of eigenvalues"
+                if equal
+                else (f"dimensions of which the shares {self.shares.tolist()} are whole numbers")
             )
-            raise ValueError(f"D = {dimension} has no whole number of dimensions for each eigenvalue; allowed: {allowed}")
+            raise ValueError(
+                f"D = {dimension} has no whole number of dimensions for each eigenvalue; allowed: {allowed}"
+            )
         return counts
 
     def of_dimensions(self, dimension: int) -> np.ndarray:
@@ -77,9 +81,13 @@ def of_values(values, shares=None) -> Spectrum:
         raise ValueError(f"covariance: eigenvalues: allowed: 0, or at least {SMALLEST:g}, got {low:g}")
     shares = np.full(len(values), 1.0 / len(values)) if shares is None else np.asarray(shares, dtype=float)
     if shares.shape != values.shape:
-        raise ValueError(f"covariance: shares: allowed: {len(values)} numbers, one for each eigenvalue, got {shares.size}")
+        raise ValueError(
+            f"covariance: shares: allowed: {len(values)} numbers, one for each eigenvalue, got {shares.size}"
+        )
     if not np.all(shares > 0) or abs(shares.sum() - 1.0) > ROUNDED:
-        raise ValueError(f"covariance: shares: allowed: positive numbers whose sum is one, got the sum {shares.sum():.10g}")
+        raise ValueError(
+            f"covariance: shares: allowed: positive numbers whose sum is one, got the sum {shares.sum():.10g}"
+        )
     shares = shares / shares.sum()
     mean = float(shares @ values)
     if abs(mean - 1.0) > ROUNDED:
@@ -108,9 +116,11 @@ def of_file(path: Path) -> Spectrum:
         try:
             rows.append([float(word) for word in words])
         except ValueError:
-            raise ValueError(f"covariance: {path}, line {number}: allowed: an eigenvalue, or an eigenvalue and its share") from None
+            allowed = "an eigenvalue, or an eigenvalue and its share"
+            raise ValueError(f"covariance: {path}, line {number}: allowed: {allowed}") from None
         if len(words) > 2 or len(words) != len(rows[0]):
-            raise ValueError(f"covariance: {path}, line {number}: {len(words)} numbers; allowed: 1 in every line, or 2 in every line")
+            allowed = "1 in every line, or 2 in every line"
+            raise ValueError(f"covariance: {path}, line {number}: {len(words)} numbers; allowed: {allowed}")
     if not 0 < len(rows) <= MOST:
         raise ValueError(f"covariance: {path}: {len(rows)} eigenvalues; allowed: 1 to {MOST}")
     try:

@@ -1,7 +1,7 @@
 """Word vectors of a text, and the spectrum of their covariance: tokens whose dimensions are correlated.
 
-The vectors are those of Levy, Goldberg and Dagan 2015 (Trans. Assoc. Comput. Linguist. 3, 211): with n_wc the number of times that
-the words w and c stand at most WINDOW places apart, the matrix of positive pointwise mutual information
+The vectors are those of Levy, Goldberg and Dagan 2015 (Trans. Assoc. Comput. Linguist. 3, 211): with n_wc the number of times
+that the words w and c stand at most WINDOW places apart, the matrix of positive pointwise mutual information
 
     M_wc = max(0, log(n_wc n / (n_w n_c)))
 

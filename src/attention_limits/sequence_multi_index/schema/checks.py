@@ -95,7 +95,10 @@ class OfLink:
                 found = [link.no_moments] if link.no_moments else []
         except ValueError as error:
             return [(keys, str(error))]
-        return [(keys, text) for text in found] or [*_prior_problems(cls, estimator, link, parameters), *cls.sizes(estimator, link)]
+        return [(keys, text) for text in found] or [
+            *_prior_problems(cls, estimator, link, parameters),
+            *cls.sizes(estimator, link),
+        ]
 
     @classmethod
     def code_files(cls, estimator) -> Iterable[Path]:

@@ -157,8 +157,8 @@ class CorrelatedPrior(Section):
 
 
 ParticipationRatio = Annotated[float, Field(gt=0, le=1, description=(
-    "Participation ratio (tr Sigma)^2 / (D tr Sigma^2) of the covariance of the dimensions of a token, 1 for independent ones; only "
-    "for power_law and two_values."
+    "Participation ratio (tr Sigma)^2 / (D tr Sigma^2) of the covariance of the dimensions of a token, 1 for independent ones; "
+    "only for power_law and two_values."
 ))]  # fmt: skip
 _Share = Annotated[float, Field(gt=0, lt=1)]
 
@@ -215,8 +215,8 @@ class TeacherModel(LinkModel):
     covariance: Annotated[
         Eigenvalues | EigenvalueFile | PowerLaw | TwoValues,
         Field(discriminator="name", description=(
-            "Spectrum of the covariance Sigma between the D dimensions of a token, tr Sigma / D = 1; the weights must be Gaussian, "
-            "and the solver knows Sigma. Without this key the dimensions are independent."
+            "Spectrum of the covariance Sigma between the D dimensions of a token, tr Sigma / D = 1; the weights must be "
+            "Gaussian, and the solver knows Sigma. Without this key the dimensions are independent."
         ))
     ] | None = None  # fmt: skip
     participation_ratio: ParticipationRatio | None = None

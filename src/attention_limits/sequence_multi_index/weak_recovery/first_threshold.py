@@ -8,10 +8,9 @@ so that alpha_c = 1 / ||F|| (Troiani et al. 2025, arXiv:2502.00901). F maps posi
 eigenmatrix is the subspace learned first. If the output knows the sign of a field, E g_a g_a^T does not vanish at Q = 0, and
 that direction is learned from any alpha > 0 on. `staircase` computes the next thresholds.
 
-Every prior of mean zero has Q = r C Q_hat C at small Q_hat, C = E w w^T = R R^T and r = `Prior.response`, one if all dimensions have
-the same law. Therefore the threshold is 1 / (r ||F||), it depends on the prior through C and r alone, and F acts on the whitened
-rows R^-1 W. Weights with a mean are known in part without data: then the overlap
-grows from any alpha > 0 on.
+Every prior of mean zero has Q = r C Q_hat C at small Q_hat, C = E w w^T = R R^T and r = `Prior.response`, one if all dimensions
+have the same law. Therefore the threshold is 1 / (r ||F||), it depends on the prior through C and r alone, and F acts on the
+whitened rows R^-1 W. Weights with a mean are known in part without data: then the overlap grows from any alpha > 0 on.
 
 The nodes are divided into blocks. For a sampled channel each block has a separate scrambling, so the blocks show every error but
 the bias of the posterior, which is inverse to its number of nodes. `first_threshold` extrapolates it.

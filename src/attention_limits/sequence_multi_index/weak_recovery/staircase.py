@@ -117,7 +117,7 @@ def staircase(
         return steps
     learned, direction = np.zeros((size, 0)), first.direction
     add(Step(first.alpha, first.error, 0.0, np.nan, _of_rows(direction, prior), zero, True, first.resolved))
-    if not (prior.rotations and prior.isotropic or prior.symmetry(channel.link) == "rows"):
+    if not ((prior.rotations and prior.isotropic) or prior.symmetry(channel.link) == "rows"):
         return steps
     start, level = np.zeros((0, 0)), 0.0
     while True:

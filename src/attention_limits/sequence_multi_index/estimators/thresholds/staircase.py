@@ -50,7 +50,7 @@ def _jump(channel, nodes, direction, prior):
     """Where the branch of what is learned first turns back; missing where it does not, or where no branch is followed."""
     size = channel.link.rows
     nothing = {"jump": np.nan, "jump_overlap": np.full((size, size), np.nan)}
-    followed = prior.rotations and prior.isotropic or prior.symmetry(channel.link) == "rows"
+    followed = (prior.rotations and prior.isotropic) or prior.symmetry(channel.link) == "rows"
     if size == 1 or not followed or not np.all(np.isfinite(direction)):
         return nothing
     whitened = np.linalg.solve(prior.root, np.linalg.solve(prior.root, direction).T)
