@@ -189,15 +189,20 @@ def _prior_problems(cls, estimator, link: Link, parameters: Mapping) -> Iterable
         return
     if text := cls.of_prior(link, prior):
         yield ("model", "prior"), text
-    if prior.isotropic:
-        return
+    if not prior.isotropic:
+        yield from _covariance_problems(estimator, prior)
+
+
+def _covariance_problems(estimator, prior: Prior) -> Iterable[Problem]:
+    from attention_limits.sequence_multi_index.priors.correlated_dimensions import CorrelatedDimensions
+
     if getattr(estimator.solver, "side_information", 0.0):
         yield ("solver", "side_information"), "allowed with a covariance of the dimensions of a token: 0"
     reads = getattr(estimator, "reads", None)
     if reads is not None and "participation_ratio" in estimator.grid:
         yield ("grid", "participation_ratio"), f"allowed: in the model; data.{reads.name} has one covariance"
     dimension = getattr(estimator.solver if reads is None else reads.solver, "dimension", None)
-    if dimension is not None:
+    if dimension is not None and isinstance(prior, CorrelatedDimensions):
         try:
             prior.spectrum.counts(dimension)
         except ValueError as error:
