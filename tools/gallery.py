@@ -106,13 +106,14 @@ def figure_page(figure, spent, rows, vector):
     figure : Figure
         At scale `laptop`.
     spent : str
-        Minutes, in words.
+        The sentence about its minutes, without the full stop.
     rows : list of dict
         The audit of the published numbers of its cubes.
     vector : bool
         Whether the PDF lies beside the picture.
     """
     caption, notes = read_caption(figure.caption)
+    written = f"results/figures/{figure.family}/{figure.name}"
     links = ["[gallery](../gallery.md)", *([f"[PDF]({figure.name}.pdf)"] if vector else [])]
     parts = [
         f"# {figure.title}", "",
@@ -122,7 +123,7 @@ def figure_page(figure, spent, rows, vector):
         " · ".join(links), "",
         "## Make it", "",
         f"```bash\n.venv/bin/snakemake --cores 2 {figure.name}\n```", "",
-        f"{spent}. The command writes `results/figures/{figure.family}/{figure.name}.pdf`, and the PNG beside it.", "",
+        f"{spent}. The command writes `{written}.pdf` and `{written}.png`.", "",
     ]  # fmt: skip
     if rows:
         parts += [
@@ -191,4 +192,6 @@ def in_markdown(text):
 
 def minutes_text(value):
     """Minutes with two digits, or with one decimal."""
+    if value < 0.05:
+        return "less than 0.1"
     return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"

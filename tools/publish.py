@@ -149,7 +149,8 @@ def figure_pages(project, data, rows):
     """The page of each published figure, by its path below the root; `rows` is the audit."""
     found = {}
     for name, figure in published(project, data).items():
-        spent = f"{gallery.minutes_text(data['laptop']['minutes'][name])} minutes on two cores at scale `laptop`"
+        minutes_here = gallery.minutes_text(data["laptop"]["minutes"][name])
+        spent = f"The figure takes {minutes_here} minutes on two cores at scale `laptop`"
         if name in data["paper"]["minutes"]:
             paper = gallery.minutes_text(data["paper"]["minutes"][name])
             spent += f", {paper} at `paper`, which the picture shows"

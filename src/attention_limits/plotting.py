@@ -97,8 +97,13 @@ def new_figure(rows, columns, width, height, **subplots):
     panels = figure.subplots(rows, columns, **subplots)
     if rows * columns > 1:
         for letter, axes in zip(string.ascii_lowercase, np.ravel(panels), strict=False):
-            axes.set_title(letter, loc="left", fontweight="bold")
+            letter_panel(axes, letter)
     return figure, panels
+
+
+def letter_panel(axes, letter, pad=None):
+    """Write the letter of a panel above its left end; `pad` is its distance in points."""
+    axes.set_title(letter, loc="left", fontweight="bold", pad=pad)
 
 
 def ordered_colors(values, low=None, high=None, logarithmic=False):
@@ -158,10 +163,11 @@ def sound_mean(replicas, flags=None):
     return mean, error, np.where(np.isfinite(passed), np.nan, replicas)
 
 
-def curve(axes, x, replicas, color, label, linestyle="-", flags=None, **look):
+def curve(axes, x, replicas, color, label, linestyle="-", flags=None, jump=np.nan, **look):
     """Mean over replicas as a line, plus and minus one standard error as a band; see `sound_mean`.
 
-    The line breaks where there is no mean. Each replica without part in a mean is a faint open circle.
+    The line breaks where there is no mean, and at a `jump` of x, whose sides have separate means. Each replica without part in a
+    mean is a faint open circle.
 
     Parameters
     ----------
@@ -169,14 +175,17 @@ def curve(axes, x, replicas, color, label, linestyle="-", flags=None, **look):
     replicas, flags : arrays (n, replicas)
     look : properties of the line
     """
-    x = np.asarray(x)
-    mean, error, left_out = sound_mean(replicas, flags)
-    banded_line(axes, x, mean, error, color, label, linestyle=linestyle, **look)
-    # A line through one point is invisible.
-    there = np.pad(np.isfinite(mean), 1)
-    alone = there[1:-1] & ~there[:-2] & ~there[2:]
-    axes.plot(x[alone], mean[alone], ".", color=color, markersize=4)
-    _flagged(axes, x, left_out, color)
+    x, replicas = np.asarray(x), np.asarray(replicas)
+    flags = None if flags is None else np.asarray(flags)
+    sides = [side for side in (~(x > jump), x > jump) if side.any()]
+    for side, name in zip(sides, (label, None), strict=False):
+        mean, error, left_out = sound_mean(replicas[side], None if flags is None else flags[side])
+        banded_line(axes, x[side], mean, error, color, name, linestyle=linestyle, **look)
+        # A line through one point is invisible.
+        there = np.pad(np.isfinite(mean), 1)
+        alone = there[1:-1] & ~there[:-2] & ~there[2:]
+        axes.plot(x[side][alone], mean[alone], ".", color=color, markersize=4)
+        _flagged(axes, x[side], left_out, color)
 
 
 def points(axes, x, replicas, flags, color, label, marker="o"):
@@ -219,15 +228,21 @@ def lower_bounds(axes, x, values, color, label=None):
     axes.plot(x, values, linestyle="none", marker=r"$\uparrow$", markersize=8, color=color, label=label, zorder=3)
 
 
-def published_runs(axes, values, label, color="0.45", scale=1.0):
-    """Published simulations (n, 3): alpha, mean and its standard deviation over the runs, as a bar."""
-    axes.errorbar(
-        scale * values[:, 0], values[:, 1], values[:, 2], label=label, elinewidth=0.7, **{**PUBLISHED, "color": color}
-    )
+def published_points(axes, x, y, error=None, color=PUBLISHED["color"], label=None, **look):
+    """Published values as crosses, with their standard deviation over the runs as a bar if they are simulations.
+
+    Without points it is an entry of the legend.
+    """
+    # An unclipped symbol without a place would stretch the layout to the corner of the page.
+    look = {"elinewidth": 0.8, **PUBLISHED, "color": color, "clip_on": len(np.atleast_1d(x)) == 0, **look}
+    axes.errorbar(x, y, error, label=label, **look)
 
 
 def mark_threshold(axes, position, color, error=0.0, label=None):
-    """A threshold: a triangle on the x axis, with a bar of plus and minus `error` where it is visible."""
+    """A threshold: a triangle on the x axis, with a bar of plus and minus `error` where it is visible.
+
+    At a `position` of NaN it is an entry of the legend.
+    """
     axes.errorbar(
         position, 0.0, xerr=error or None, marker="^", markersize=6, color=color, linestyle="none", elinewidth=2.0,
         clip_on=False, zorder=4, transform=axes.get_xaxis_transform(), label=label,
@@ -246,7 +261,7 @@ def legend_below(figure, axes, ncols=4, **look):
 def flagged_entry(axes, **look):
     """An entry of the legend for the replicas that `curve` and `points` leave out, if there are any on the `axes`."""
     if any(line.get_gid() == FLAGGED_ID for line in axes.get_lines()):
-        axes.plot([], [], color="0.3", label="one replica, fails a flag", **FLAGGED, **look)
+        axes.plot([], [], color=KEY, label="one replica, fails a flag", **FLAGGED, **look)
 
 
 def _flagged(axes, x, left_out, color):
@@ -262,7 +277,7 @@ def shade_phases(axes, boundaries, labels, layers, low, high):
     left edge.
     """
     # The letter of the panel stands above the labels.
-    axes.set_title(axes.get_title(loc="left"), loc="left", fontweight="bold", pad=16 if any(labels) else None)
+    letter_panel(axes, axes.get_title(loc="left"), pad=16 if any(labels) else None)
     edges = [low, *boundaries, high]
     for left, right, layer, label in zip(edges[:-1], edges[1:], (0, *layers), labels, strict=True):
         axes.axvspan(left, right, color=PHASE_COLORS[layer], linewidth=0, zorder=0)

@@ -37,8 +37,10 @@ def test_the_captions(family):
     own = {name: figure for name, figure in repository().figures.items() if figure.family == family}
     assert own
     for name, figure in own.items():
-        found, _ = problems(figure_page(figure.caption.read_text(encoding="utf-8")))
+        found, paragraphs = problems(figure_page(figure.caption.read_text(encoding="utf-8")))
         assert (name, found) == (name, "")
+        # The caption, at least one note, and the line of the cubes.
+        assert paragraphs >= 3
         caption, notes = read_caption(figure.caption)
         assert 60 <= len(caption.split()) <= 120, name
         assert notes, name

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from attention_limits.interface.table import grid_keys, require_cube
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.cubes.readings import passed
-from attention_limits.plotting import LAYER_COLORS, curve, flagged_entry, house_style, new_figure, points
+from attention_limits.plotting import BLACK, LAYER_COLORS, SKY, curve, flagged_entry, house_style, new_figure, points
 
 # Without a named variable the figure draws the first of these that the cube has.
 _USUAL = (
@@ -24,7 +24,7 @@ _USUAL = (
     "escape_step",
     "loss",
 )
-_COLORS = [*LAYER_COLORS.values(), "#56B4E9", "#000000"]
+_COLORS = [*LAYER_COLORS.values(), SKY, BLACK]
 _MARKERS = "osD^v"
 
 

@@ -73,10 +73,10 @@ class SharedLocator(UserProvidedCacheLocator):
     @classmethod
     def get_suitable_cache_subpath(cls, py_file: str) -> str:
         """The folder of the file `py_file`: of this package that below it, else the one that numba takes."""
-        path = Path(py_file).resolve()
-        if not path.is_relative_to(PACKAGE.resolve()):
+        path, package = Path(py_file).resolve(), PACKAGE.resolve()
+        if not path.is_relative_to(package):
             return super().get_suitable_cache_subpath(py_file)
-        return str(path.relative_to(PACKAGE.resolve()).parent)
+        return str(path.relative_to(package).parent)
 
 
 def njit(function=None, **options):

@@ -5,6 +5,7 @@ import numpy as np
 from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import (
     COLORS,
+    KEY,
     PURPLE,
     WIDE,
     house_style,
@@ -49,6 +50,6 @@ def draw(cubes):
         column[1].set_xlabel(r"samples per input $\alpha = M/(L-1)$")
     rows[0][0].set(ylabel="generalisation error", yscale="log", ylim=(0.2, 20))
     rows[1][0].set(ylabel="training error", ylim=(0, 0.45), xlim=(0, float(cube.alpha.max())))
-    rows[0][0].plot([], [], "o", color="0.3", markersize=4, label=f"simulation, $L = {sites}$")
+    rows[0][0].plot([], [], "o", color=KEY, markersize=4, label=f"simulation, $L = {sites}$")
     legend_below(figure, rows[0][0])
     return figure

@@ -61,7 +61,7 @@ def _some(link, observed, omega, variance):
         found = link.log_likelihood(observed[owner], fields[:, :, None, None])
         return found - 0.5 * x**2 - 0.5 * np.log(2.0 * np.pi)
 
-    owner, low, high, top, inside = _panels(log_density, n)
+    owner, low, high, top = _panels(log_density, n)
 
     def function(owner, place, x):
         x = x[place]
@@ -72,7 +72,7 @@ def _some(link, observed, omega, variance):
     rough = adaptive_integrals(function, *panels, np.inf)[0][:, 0]
     scale = np.where(rough > 0, rough, 1.0)
     total, error = adaptive_integrals(function, *panels, TOLERANCE)
-    resolved = inside & (total[:, 0] > 0) & (error <= ACCURACY * total[:, 0])
+    resolved = (total[:, 0] > 0) & (error <= ACCURACY * total[:, 0])
     z = np.where(resolved, total[:, 0], 1.0)
     with np.errstate(divide="ignore"):
         log_z = np.log(total[:, 0]) + np.log(scale) + top
@@ -86,8 +86,8 @@ def _some(link, observed, omega, variance):
 
 
 def _panels(log_density, n):
-    """Panels (owner, low, high) on which the log-density is smooth or negligible, its largest value of each output, and whether
-    this value lies inside of the ends; other outputs have no panels."""
+    """Panels (owner, low, high) on which the log-density is smooth or negligible, and its largest value of each output; an output
+    whose largest value lies beyond the ends has no panels."""
     owner = np.repeat(np.arange(n), len(ENDS) - 1)
     low, high = np.tile(ENDS[:-1], n), np.tile(ENDS[1:], n)
     kept, top, place = [], np.full(n, -np.inf), np.zeros(n)
@@ -95,12 +95,13 @@ def _panels(log_density, n):
         values = log_density(owner, panel_points(low, high))
         largest = values.max(axis=1)
         np.maximum.at(top, owner, largest)
-        place[owner[largest == top[owner]]] = (0.5 * (low + high))[largest == top[owner]]
+        new = largest == top[owner]
+        place[owner[new]] = (0.5 * (low + high))[new]
         finite = np.isfinite(values)
         change = np.where(finite[:, 1:] & finite[:, :-1], np.abs(np.diff(np.where(finite, values, 0.0), axis=1)), 0.0)
         steepest = change.max(axis=1)
         # A peak between two points is at most about one change above them.
-        may_matter = values.max(axis=1) + steepest > np.where(np.isfinite(top), top, 0.0)[owner] - NEGLIGIBLE
+        may_matter = largest + steepest > np.where(np.isfinite(top), top, 0.0)[owner] - NEGLIGIBLE
         steep = (steepest > STEEP) & may_matter & (halving < HALVINGS)
         kept.append((owner[~steep], low[~steep], high[~steep]))
         if not steep.any():
@@ -108,4 +109,4 @@ def _panels(log_density, n):
         owner, (low, high) = np.tile(owner[steep], 2), halved(low[steep], high[steep])
     owner, low, high = (np.concatenate(arrays) for arrays in zip(*kept, strict=True))
     inside = (place > ENDS[1]) & (place < ENDS[-2])
-    return owner[inside[owner]], low[inside[owner]], high[inside[owner]], np.where(np.isfinite(top), top, 0.0), inside
+    return owner[inside[owner]], low[inside[owner]], high[inside[owner]], np.where(np.isfinite(top), top, 0.0)

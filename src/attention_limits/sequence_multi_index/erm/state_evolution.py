@@ -28,7 +28,7 @@ from attention_limits.sequence_multi_index.erm.prox import prox
 from attention_limits.sequence_multi_index.priors.overlaps import symmetric_root
 
 # Above this jump index replica symmetry is doubtful: theory and minimisation differ by more than about 3 %. Below minus this
-# the loss has kinks, whose curvature the derivatives, and so the replicon, do not contain.
+# the loss has kinks, whose curvature the derivatives, and so the replicon, do not contain, or the nodes are few.
 MAX_JUMP = 0.05
 # Of the first V on the positional branch, relative to that on the others.
 NARROW = 0.4

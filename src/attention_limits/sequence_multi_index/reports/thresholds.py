@@ -199,7 +199,7 @@ def _next_order(link):
     if found is None:
         return ""
     order, _ = found
-    if order <= 2:
+    if not order:
         return f"; no order up to {HIGHEST} has information"
     return f"; the next order with information is {order} (generative exponent), which no alpha of order one uses"
 

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.colors import PowerNorm
 
-from attention_limits.plotting import BLACK, COLORS, GREEN
+from attention_limits.plotting import BLACK, COLORS, GREEN, KEY
 
 POSITIONAL, SEMANTIC, ACCENT, NEUTRAL = COLORS["positional"], COLORS["semantic"], GREEN, BLACK
 
@@ -22,7 +22,7 @@ def loss_contours(figure, axes, e, m, loss, levels=24, finer_below=1.0, bar="bot
     angle = np.linspace(0.0, 2.0 * np.pi, 400)
     inside = np.sin(angle) >= min(e) - 1e-9
     axes.plot(
-        np.where(inside, np.cos(angle), np.nan), np.where(inside, np.sin(angle), np.nan), color="0.3", linewidth=0.8
+        np.where(inside, np.cos(angle), np.nan), np.where(inside, np.sin(angle), np.nan), color=KEY, linewidth=0.8
     )
     axes.set(xlabel="semantic overlap $m$", ylabel="positional overlap $e$", aspect="equal")
     figure.colorbar(

@@ -98,7 +98,7 @@ def _draw_ratio(axes, linear, softmax):
     ratio, flags = (
         array.transpose("alpha", "replica").values for array in (_ratio(softmax), passed(softmax, "mse", unique=True))
     )
-    points(axes, equations(softmax) * softmax.alpha.values, ratio, flags, "0.3", "softmax, no noise", "s")
+    points(axes, equations(softmax) * softmax.alpha.values, ratio, flags, KEY, "softmax, no noise", "s")
     axes.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)
     axes.set(
         title=r"best $\lambda$ against Bayes", xscale="log", ylabel="error / Bayes-optimal error", ylim=(0.95, 1.8)

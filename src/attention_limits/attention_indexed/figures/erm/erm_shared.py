@@ -33,13 +33,13 @@ def equations(cube):
     return tokens**2 + tokens - (0 if model(cube, "channel") == "linear" else 2)
 
 
-def evolution(axes, theory, decay, variable, scale, jump=np.inf):
+def evolution(axes, theory, decay, variable, scale, jump=np.nan):
     """Draw state evolution against `scale` times alpha, with the flags of its points; no line joins the sides of a `jump`."""
     part = theory.sel(weight_decay=decay)
     _draw(axes, part, variable, scale, decay_color(decay), decay_label(decay), "-", jump)
 
 
-def best(axes, optimal, variable, scale, jump=np.inf):
+def best(axes, optimal, variable, scale, jump=np.nan):
     """Draw a variable at the best decay as `evolution`."""
     shown = optimal.dropna("alpha", how="all", subset=[variable])
     _draw(axes, shown, variable, scale, COLORS["best"], r"best $\lambda$", "--", jump)
@@ -48,10 +48,7 @@ def best(axes, optimal, variable, scale, jump=np.inf):
 def _draw(axes, part, variable, scale, color, label, style, jump):
     sound = passed(part, variable, unique=True)
     values, flags = (array.transpose("alpha", "replica").values for array in (part[variable], sound))
-    below = part.alpha.values < jump
-    for side, name in ((below, label), (~below, None)):
-        if side.any():
-            curve(axes, scale * part.alpha.values[side], values[side], color, name, style, flags[side])
+    curve(axes, scale * part.alpha.values, values, color, label, style, flags, scale * jump)
 
 
 def minima(axes, cube, decay, variable, scale):

@@ -18,9 +18,8 @@ def draw(cubes):
         theory = of(cube, "erm_state_evolution")
         # At exact recovery the rank without decay falls to that of the teacher.
         jump = float(theory.exact_recovery.max())
-        jump = jump if np.isfinite(jump) else np.inf
         for decay in cube.weight_decay.values:
-            evolution(axes, theory, decay, "learned_rank", K, np.inf if decay else jump)
+            evolution(axes, theory, decay, "learned_rank", K, np.nan if decay else jump)
             minima(axes, cube, decay, "learned_rank", K)
         optimal = of(cubes[f"{name}_best"], "erm_optimal_decay")
         optimal = optimal.sel(score_noise=model(cube, "score_noise")) if "score_noise" in optimal.dims else optimal

@@ -17,13 +17,12 @@ from attention_limits.plotting import (
     KEY,
     MIDDLE,
     ORANGE,
-    PUBLISHED,
     banded_line,
     house_style,
     mark_threshold,
     new_figure,
     ordered_colors,
-    published_runs,
+    published_points,
 )
 
 BAYES, CODE = BLUE, ORANGE
@@ -68,8 +67,8 @@ def _draw_two_tokens(axes, cube, code):
     tail = cube.mmse_tail.isel(replica=0).dropna("alpha").sel(alpha=slice(0.4, None))
     axes.plot(tail.alpha, tail, color="black", linestyle=":", label=r"law of large $\alpha$, $\propto \alpha^{-2}$")
     axes.plot(code.alpha, code, color=CODE, linestyle="--", label="channel of the published code")
-    axes.plot(*HARDMAX_CURVES[0.5].T, **PUBLISHED, label="published state evolution")
-    published_runs(axes, HARDMAX_AMP[0.5], "published AMP (standard deviation)")
+    published_points(axes, *HARDMAX_CURVES[0.5].T, label="published state evolution")
+    published_points(axes, *HARDMAX_AMP[0.5].T, label="published AMP (standard deviation)")
     axes.set(
         xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$", ylabel=ESTIMATION,
         xlim=(0.02, 20), ylim=(2e-4, 1.5), title=r"$T = 2$, $\rho = 0.5$",

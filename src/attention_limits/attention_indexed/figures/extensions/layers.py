@@ -75,4 +75,4 @@ def _key(axes):
         axes.plot([], [], color=KEY, label=f"skip strength c = {skip:g}", **look)
     axes.errorbar([], [], [], fmt=".", color=KEY, markersize=4, elinewidth=0.8, label="computed points")
     flagged_entry(axes)
-    axes.plot([], [], "^", color=COLORS["bayes"], markersize=6, label="exact recovery")
+    mark_threshold(axes, np.nan, COLORS["bayes"], label="exact recovery")

@@ -28,7 +28,7 @@ def draw(cubes):
         amp(left, part, color, ratio=ratio)
         mark_threshold(left, threshold(part, ratio), color)
     amp_key(left, cube)
-    left.plot([], [], "^", color=KEY, label="exact recovery")
+    mark_threshold(left, np.nan, KEY, label="exact recovery")
     left.set(xlabel=r"samples $\alpha = n/d^2$", ylabel=ESTIMATION, ylim=(0, 1.08), xlim=(0, float(cube.alpha.max())))
     left.legend(loc="upper right")
     _draw_eigenvalues(right, cube)

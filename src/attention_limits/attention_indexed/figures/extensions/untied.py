@@ -1,5 +1,7 @@
 """Untied against tied attention of two tokens, with linear and softmax output."""
 
+import numpy as np
+
 from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
     GENERALISATION,
@@ -62,7 +64,7 @@ def _compare(above, below, untied, tied, rectangular=None):
                 # Beyond the last alpha of a cube both errors stay zero.
                 axes.plot([last, end], [0.0, 0.0], color=color)
     amp_key(above, untied)
-    above.plot([], [], "^", color=KEY, label="exact recovery")
+    mark_threshold(above, np.nan, KEY, label="exact recovery")
     output_key(below, same=name == "linear")
     above.set(ylabel=ESTIMATION, ylim=(0, 1.08), title=rf"{name}, $T = {model(untied, 'tokens')}$, $\rho = {width:g}$")
     below.set(ylabel=GENERALISATION, ylim=(0, None))

@@ -14,7 +14,7 @@ from attention_limits.attention_indexed.figures.shared import (
     theory,
     with_unknown_scale,
 )
-from attention_limits.plotting import KEY, PUBLISHED, WIDE, house_style, legend_below, new_figure, published_runs
+from attention_limits.plotting import KEY, WIDE, house_style, legend_below, new_figure, published_points
 
 
 @house_style
@@ -37,8 +37,8 @@ def draw(cubes):
     for index, ratio in enumerate(ratio for ratio in cube.ratio.values if ratio in HARDMAX_CURVES):
         color = ratio_color(ratio)
         label = None if index else "published (bars: standard deviation of AMP)"
-        left.plot(*HARDMAX_CURVES[ratio].T, **{**PUBLISHED, "color": color}, label=label)
-        published_runs(left, HARDMAX_AMP[ratio], None, color)
+        published_points(left, *HARDMAX_CURVES[ratio].T, color=color, label=label)
+        published_points(left, *HARDMAX_AMP[ratio].T, color=color)
     amp_key(left, cube)
     left.plot([], [], ":", color=KEY, linewidth=0.8, label="with the unknown scale")
     output_key(right)

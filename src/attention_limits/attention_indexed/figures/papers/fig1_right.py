@@ -2,7 +2,7 @@
 
 from attention_limits.attention_indexed.figures.papers.published import HARDMAX_SMALL_WIDTH
 from attention_limits.attention_indexed.figures.papers.widths import draw_small_width
-from attention_limits.plotting import ORANGE, PUBLISHED, house_style, legend_below
+from attention_limits.plotting import ORANGE, house_style, legend_below, published_points
 
 
 @house_style
@@ -15,6 +15,6 @@ def draw(cubes):
         cube, True, [(threshold, rf"$\bar\alpha_w = {threshold:.4f}$, learning begins")]
     )
     axes.plot(code.rescaled_alpha, code, color=ORANGE, linestyle="--", label=r"published channel, $\rho \to 0$")
-    axes.plot(*HARDMAX_SMALL_WIDTH.T, **PUBLISHED, label=r"published, $\rho \to 0$")
+    published_points(axes, *HARDMAX_SMALL_WIDTH.T, label=r"published, $\rho \to 0$")
     legend_below(figure, (axes, outputs))
     return figure

@@ -23,7 +23,7 @@ from attention_limits.plotting import (
     mark_threshold,
     new_figure,
     points,
-    published_runs,
+    published_points,
 )
 
 # The number of starts in the mean that the publication shows.
@@ -56,7 +56,9 @@ def draw(cubes):
         for number in published:
             _draw_published(axes, number)
         if tokens in SOFTMAX_AMP:
-            published_runs(axes, SOFTMAX_AMP[tokens], "published AMP (standard deviation)", COLORS["amp"], scale)
+            alpha, mean, deviation = SOFTMAX_AMP[tokens].T
+            label = "published AMP (standard deviation)"
+            published_points(axes, scale * alpha, mean, deviation, COLORS["amp"], label)
         axes.set(title=f"$T = {tokens}$, AMP at $d = {setting(cube, 'matrix_amp', 'dimension')}$")
         _draw_outputs(below, cube, ratio, cubes[descent], scale)
         for panel in (axes, below):
@@ -75,9 +77,12 @@ def equations(tokens):
 def _draw_published(axes, tokens):
     """Published gradient descent of this number of tokens, one start and the mean of 32, within the axis."""
     for index, curves in enumerate((DESCENT, AVERAGED_DESCENT)):
-        values = curves[tokens][equations(tokens) * curves[tokens][:, 0] < 1.2]
+        alpha, mean, deviation = curves[tokens].T
+        shown = equations(tokens) * alpha < 1.2
         label = None if index else "published descent, $d = 200$"
-        published_runs(axes, values, label, COLORS["descent"], equations(tokens))
+        published_points(
+            axes, equations(tokens) * alpha[shown], mean[shown], deviation[shown], COLORS["descent"], label
+        )  # fmt: skip
 
 
 def _fitted(cube):

@@ -18,13 +18,12 @@ from attention_limits.attention_indexed.figures.shared import (
 from attention_limits.plotting import (
     COLORS,
     GREEN,
-    PUBLISHED,
     WIDE,
     house_style,
     legend_below,
     mark_threshold,
     new_figure,
-    published_runs,
+    published_points,
 )
 
 # Variances of the output noise. Noise of variance tau on the scores has the variance 2 tau on the score of one token.
@@ -55,8 +54,8 @@ def _quadratic(axes, cube, decay, noise):
         amp(axes, part, _AMP)
     if 0.5 * noise in decay.score_noise:
         _decay(axes, decay.sel(score_noise=0.5 * noise).isel(replica=0))
-    axes.plot(*QUADRATIC_CURVES[noise].T, **PUBLISHED, label="published theory")
-    published_runs(axes, QUADRATIC_AMP[noise], "published AMP, $d = 200$", _AMP)
+    published_points(axes, *QUADRATIC_CURVES[noise].T, label="published theory")
+    published_points(axes, *QUADRATIC_AMP[noise].T, color=_AMP, label="published AMP, $d = 200$")
     amp_key(axes, cube)
     title = rf"quadratic network, $\rho = {model(cube, 'ratio'):g}$, $\Delta = {noise:g}$"
     axes.set(xlim=(0, 0.6), title=title)
@@ -78,10 +77,10 @@ def _bilinear(axes, looks, cubes):
         cube = cubes[name]
         line, aspect = theory(cube), model(cube, "aspect")
         axes.plot(line.alpha, line, color=color, label=rf"Bayes-optimal, $d_k = {aspect:g}\, d_q$")
-        axes.plot(*BILINEAR_CURVES[aspect].T, **PUBLISHED)
+        published_points(axes, *BILINEAR_CURVES[aspect].T)
         amp(axes, cube, color, marker=marker)
         axes.plot(
             [], [], marker, color=color, markersize=4, label=f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
         )
-    axes.plot([], [], **{**PUBLISHED, "clip_on": True}, label="published theory")
+    published_points(axes, [], [], label="published theory")
     axes.set(xlim=(0, 1.0), title=rf"bilinear regression, $r = d_q/2$, $\Delta = {model(cube, 'output_noise'):g}$")

@@ -17,12 +17,12 @@ from attention_limits.attention_indexed.figures.shared import (
 from attention_limits.plotting import (
     KEY,
     MIDDLE,
-    PUBLISHED,
     banded_line,
     house_style,
     legend_below,
     mark_threshold,
     new_figure,
+    published_points,
 )
 
 
@@ -46,10 +46,10 @@ def draw_widths(axes, cube, published=None):
         amp(axes, cube, color, ratio=ratio)
     known = [ratio for ratio in ratios if ratio in published] if published else []
     for index, ratio in enumerate(known):
-        axes.plot(*published[ratio].T, **PUBLISHED, label=None if index else "published state evolution")
+        published_points(axes, *published[ratio].T, label=None if index else "published state evolution")
     amp_key(axes, cube)
     _mark(axes, cube)
-    axes.plot([], [], "^", color=KEY, markersize=6, label="exact recovery")
+    mark_threshold(axes, np.nan, KEY, label="exact recovery")
     axes.set(xlabel=r"samples $\alpha = n/d^2$", ylabel=ESTIMATION, ylim=(0, 1.08), xlim=(0, float(cube.alpha.max())))
     axes.locator_params(axis="x", nbins=5)
 
@@ -94,15 +94,13 @@ def draw_small_width(cube, logarithmic, marks):
             error = at[f"{variable}_uncertainty"]
             banded_line(right, part.rescaled_alpha, at[variable], error, linewidth=width, **look)
     for axes in (left, right):
-        for position, _ in marks:
-            mark_threshold(axes, position, ratio_color(0))
+        for position, text in marks:
+            mark_threshold(axes, position, ratio_color(0), label=text)
         axes.set(
             xlabel=r"samples per dimension and width $\bar\alpha = n/(dr)$",
             xscale="log" if logarithmic else "linear",
             xlim=(float(part.rescaled_alpha[0]), float(part.rescaled_alpha[-1])),
         )
-    for _, text in marks:
-        left.plot([], [], "^", color=ratio_color(0), markersize=6, label=text)
     for label, width in (("posterior mean of the output", 1.5), ("output of the estimate", 0.7)):
         right.plot([], [], color=KEY, linewidth=width, label=label)
     left.set(ylabel=ESTIMATION, ylim=(0, 1.03))

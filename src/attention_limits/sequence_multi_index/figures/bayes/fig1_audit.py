@@ -5,12 +5,12 @@ from attention_limits.plotting import (
     KEY,
     LAYER_COLORS,
     MIDDLE,
-    PUBLISHED,
     curve,
     house_style,
     legend_below,
     new_figure,
     present,
+    published_points,
     theory_points,
 )
 from attention_limits.sequence_multi_index.figures.papers.published import FIG1_OVERLAPS, FIG3_OVERLAPS
@@ -28,7 +28,7 @@ def draw(cubes):
         flags = passed(cubes["fig1_regularized"], "overlap").sel(alpha=regularized.alpha).values
         theory_points(left, regularized.alpha.values, regularized.values, flags, LAYER_COLORS[layer])
     left.plot([], [], "_", color=KEY, markersize=9, markeredgewidth=1.6, label=REGULARIZED)
-    left.plot([], [], **{**PUBLISHED, "clip_on": True}, label="published")
+    published_points(left, [], [], label="published")
     three = cubes["fig3_regularized"]
     for layer in (3, 2, 1):
         _model(right, cubes["fig3_three_layers"], layer, FIG3_OVERLAPS)
@@ -52,4 +52,4 @@ def _model(axes, cube, layer, published):
     overlap = present(theory.overlap.sel(layer=layer, layer_star=layer))
     flags = passed(theory, "overlap").sel(alpha=overlap.alpha).values
     curve(axes, overlap.alpha, overlap.values, LAYER_COLORS[layer], f"{_name(layer)}, model", flags=flags)
-    axes.plot(published[:, 0], published[:, layer], **{**PUBLISHED, "color": LAYER_COLORS[layer]})
+    published_points(axes, published[:, 0], published[:, layer], color=LAYER_COLORS[layer])

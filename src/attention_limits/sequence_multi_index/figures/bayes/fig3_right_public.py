@@ -3,7 +3,7 @@
 import itertools
 
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import LAYER_COLORS, PUBLISHED, WIDE, curve, house_style, legend_below, new_figure
+from attention_limits.plotting import LAYER_COLORS, WIDE, curve, house_style, legend_below, new_figure, published_points
 from attention_limits.sequence_multi_index.figures.papers.fig3_right import corpus_title, draw_accuracies
 from attention_limits.sequence_multi_index.figures.papers.published import FIG3_SIMILARITIES
 
@@ -44,7 +44,4 @@ def _similarities(axes, part, layer):
         curve(axes, epochs, similarity, color, text, linestyle=style)
     there = FIG3_SIMILARITIES[:, 0] <= epochs[-1]
     t, mean, error = FIG3_SIMILARITIES[there][:, [0, 2 * layer - 1, 2 * layer]].T
-    axes.errorbar(
-        t, mean, yerr=error, elinewidth=0.8, **{**PUBLISHED, "color": color},
-        label=rf"published, $W_{layer}^T W_{layer}^{{}}$",
-    )  # fmt: skip
+    published_points(axes, t, mean, error, color, rf"published, $W_{layer}^T W_{layer}^{{}}$")

@@ -4,6 +4,7 @@ import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import (
+    BLACK,
     COLORS,
     LAYER_COLORS,
     MIDDLE,
@@ -49,7 +50,7 @@ def _information(axes, cube):
     """Mutual information on the left axis, overlap on the right one, and the threshold."""
     information = present(cube.mutual_information)
     flags = passed(cube, "mutual_information").sel(alpha=information.alpha).values
-    curve(axes, information.alpha, information.values, "#000000", "$I(W; Y|X)/D$", flags=flags)
+    curve(axes, information.alpha, information.values, BLACK, "$I(W; Y|X)/D$", flags=flags)
     first = float(information.isel(alpha=1).mean() / information.alpha[1])
     axes.plot(information.alpha, first * information.alpha, ":", color="0.5", label="independent outputs")
     second = axes.twinx()

@@ -5,12 +5,12 @@ from attention_limits.plotting import (
     COLORS,
     KEY,
     NARROW,
-    PUBLISHED,
     curve,
     house_style,
     mark_threshold,
     new_figure,
     present,
+    published_points,
     theory_points,
 )
 from attention_limits.sequence_multi_index.figures.papers.published import BINARY_PERCEPTRON
@@ -34,9 +34,7 @@ def draw(cubes):
     }
     for name, ((value, error), color, label) in thresholds.items():
         mark_threshold(top, value, color, error, label)
-        bottom.plot(
-            BINARY_PERCEPTRON[name], 0, **{**PUBLISHED, "color": color, "markersize": 6}, label=f"published: {label}"
-        )
+        published_points(bottom, BINARY_PERCEPTRON[name], 0, color=color, label=f"published: {label}", markersize=6)
     top.set(ylabel="overlap with the teacher", xlim=(0, 1.75), ylim=(-0.03, 1.05))
     bottom.set(xlabel=r"samples per dimension $\alpha = n/D$", ylabel="free entropy,\ninformed $-$ uninformed")
     for axes in (top, bottom):
@@ -48,12 +46,9 @@ def _overlaps(axes, cube, jump):
     overlap = present(cube.overlap.sel(**_PAIR).transpose("alpha", "replica"))
     settled = passed(cube, "overlap").sel(alpha=overlap.alpha).transpose("alpha", "replica").values
     # The overlap jumps to one where the iteration recovers the weights: no line joins both sides.
-    below = overlap.alpha.values < jump
-    for side, name in ((below, "uninformed start"), (~below, None)):
-        if side.any():
-            curve(
-                axes, overlap.alpha.values[side], overlap.values[side], COLORS["uninformed"], name, flags=settled[side]
-            )
+    curve(
+        axes, overlap.alpha.values, overlap.values, COLORS["uninformed"], "uninformed start", flags=settled, jump=jump
+    )  # fmt: skip
     informed = present(cube.overlap_by_start.sel(init="informed", **_PAIR)).transpose("alpha", "replica")
     flags = passed(cube, "overlap_by_start").sel(init="informed", alpha=informed.alpha).transpose("alpha", "replica")
     theory_points(axes, informed.alpha.values, informed.values, flags.values, COLORS["informed"], "informed start")

@@ -2,21 +2,18 @@
 
 import numpy as np
 
-from attention_limits.pipeline.cubes.readings import passed, specifications
+from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import (
     KEY,
     LAYER_COLORS,
     MIDDLE,
-    curve,
     flagged_entry,
     house_style,
     legend_below,
     mark_threshold,
     new_figure,
-    points,
-    present,
-    realised_alpha,
 )
+from attention_limits.sequence_multi_index.figures.shared import draw_layer
 from attention_limits.sequence_multi_index.readings import jump_and_error, layer_threshold_and_error
 
 PANELS = {
@@ -37,13 +34,10 @@ def draw(cubes):
         jump, error = (number.item() for number in jump_and_error(steps))
         dimension = _learning_curve(panel, cube, jump)
         if np.isfinite(jump):
-            mark_threshold(panel, jump, KEY, error)
+            mark_threshold(panel, jump, KEY, error, "jump of both layers")
         thresholds = {layer: layer_threshold_and_error(steps, layer) for layer in (1, 2)}
         _thresholds(panel, thresholds, together=name == "priors_correlated")
         panel.set_title(f"{title} (GAMP: $D = {dimension}$)")
-    axes[0, 0].plot([], [], "^", color=LAYER_COLORS[2], label="threshold of layer 2")
-    axes[0, 0].plot([], [], "^", color=LAYER_COLORS[1], label="threshold of layer 1")
-    axes[0, 0].plot([], [], "^", color=KEY, label="jump of both layers")
     flagged_entry(axes[1, 0])
     axes[0, 0].set(xlim=(0.0, 1.25), ylim=(-0.03, 1.05))
     legend_below(figure, axes)
@@ -59,19 +53,7 @@ def _learning_curve(axes, cube, jump):
     theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
     dimension = specifications(cube)["gamp"]["solver"]["dimension"]
     for layer in (1, 2):
-        pair = {"layer": layer, "layer_star": layer, "drop": True}
-        overlap = present(theory.overlap.sel(**pair).transpose("alpha", "replica"))
-        flags = passed(theory, "overlap").sel(alpha=overlap.alpha).transpose("alpha", "replica").values
-        below = ~(overlap.alpha.values > jump)
-        for side, name in ((below, f"layer {layer}"), (~below, None)):
-            if np.any(side):
-                curve(
-                    axes, overlap.alpha.values[side], overlap.values[side], LAYER_COLORS[layer], name, flags=flags[side]
-                )
-        found = present((gamp.overlap.sel(**pair) / gamp.teacher_norm.sel(**pair)).transpose("alpha", "replica"))
-        settled = passed(gamp, "overlap").sel(alpha=found.alpha).transpose("alpha", "replica").values
-        label = "GAMP" if layer == 2 else None
-        points(axes, realised_alpha(gamp, found.alpha), found.values, settled, LAYER_COLORS[layer], label)
+        draw_layer(axes, theory, gamp, layer, (f"layer {layer}", "GAMP" if layer == 2 else None), jump)
     return dimension
 
 
@@ -80,5 +62,5 @@ def _thresholds(axes, by_layer, together):
     for layer, (value, error) in by_layer.items():
         value, error = value.item(), error.item()
         if np.isfinite(value):
-            color = KEY if together else LAYER_COLORS[layer]
-            mark_threshold(axes, value, color, error)
+            color, label = (KEY, None) if together else (LAYER_COLORS[layer], f"threshold of layer {layer}")
+            mark_threshold(axes, value, color, error, label)

@@ -7,12 +7,12 @@ from attention_limits.plotting import (
     COLORS,
     GREEN,
     MIDDLE,
-    PUBLISHED,
     curve,
     house_style,
     new_figure,
     points,
     present,
+    published_points,
     realised_alpha,
 )
 from attention_limits.sequence_multi_index.figures.papers import published
@@ -39,7 +39,7 @@ def draw(cubes):
         panels = ((overlaps, overlap, meaning), (objectives, "objective", branch), (errors, "test_loss", branch))
         for column, (axes, variable, label) in enumerate(panels, start=1):
             _draw_branch(axes, cube, variable, color, label)
-            axes.plot(experiments[:, 0], experiments[:, column], **{**PUBLISHED, "color": color})
+            published_points(axes, experiments[:, 0], experiments[:, column], color=color)
     transitions = cubes["erm_transitions"]
     omega = specifications(cubes["erm_semantic"])["erm_state_evolution"]["model"]["omega"]
     if np.any(np.isclose(transitions.omega, omega)):
@@ -78,6 +78,6 @@ def _draw_transitions(axes, cube):
         values = here.transition.transpose("omega", "replica").values
         jumps = here.transition_jump_index.transpose("omega", "replica").values
         points(axes, cube.omega.values, values, np.where(np.isfinite(values), jumps <= MAX_JUMP, np.nan), color, label)
-        axes.plot(theirs[:, 0], theirs[:, 1], **{**PUBLISHED, "color": color})
+        published_points(axes, theirs[:, 0], theirs[:, 1], color=color)
     axes.set(xlabel=r"weight $\omega$ of the positional part", ylabel=r"samples per dimension $\alpha$", ylim=(0, None))
     axes.legend(loc="upper left")

@@ -4,7 +4,6 @@ from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import (
     BLUE,
     GREEN,
-    PUBLISHED,
     WIDE,
     curve,
     house_style,
@@ -12,6 +11,7 @@ from attention_limits.plotting import (
     new_figure,
     points,
     present,
+    published_points,
     realised_alpha,
 )
 from attention_limits.sequence_multi_index.figures.papers import published
@@ -44,7 +44,7 @@ def draw(cubes):
                 simulated = present(_only(fits[variable]))
                 reached = passed(fits, "overlap").sel(alpha=simulated.alpha).values
                 points(axes, realised_alpha(fits, simulated.alpha), abs(simulated).values, reached, color, None)
-            axes.plot(curves[:, 0], curves[:, column], **{**PUBLISHED, "color": color})
+            published_points(axes, curves[:, 0], curves[:, column], color=color)
     for axes, label in zip(panels, PANELS.values(), strict=True):
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$", ylabel=label, ylim=(0, None))
     legend_below(figure, panels[0])

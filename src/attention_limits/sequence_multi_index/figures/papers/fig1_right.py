@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.plotting import LAYER_COLORS, NARROW, PHASE_COLORS, PUBLISHED, house_style, new_figure
+from attention_limits.plotting import KEY, LAYER_COLORS, NARROW, PHASE_COLORS, house_style, new_figure, published_points
 from attention_limits.sequence_multi_index.figures.papers.published import FIG1_THRESHOLDS
 from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
 
@@ -27,13 +27,9 @@ def draw(cubes):
             skip, mean, error, color=LAYER_COLORS[layer], marker="o", markersize=3, capsize=2,
             label=rf"$\alpha_{layer}$: layer {layer} becomes learnable",
         )  # fmt: skip
-        axes.plot(
-            FIG1_THRESHOLDS[:, 0],
-            FIG1_THRESHOLDS[:, layer],
-            **{**PUBLISHED, "color": LAYER_COLORS[layer]},
-            label=rf"published $\alpha_{layer}$",
-        )
-    axes.axhline(1 / 6, color="0.3", linewidth=0.8, linestyle=":", label=r"$\alpha_2 \to 1/6$ for $c \to \infty$")
+        x, y = FIG1_THRESHOLDS[:, 0], FIG1_THRESHOLDS[:, layer]
+        published_points(axes, x, y, color=LAYER_COLORS[layer], label=rf"published $\alpha_{layer}$")
+    axes.axhline(1 / 6, color=KEY, linewidth=0.8, linestyle=":", label=r"$\alpha_2 \to 1/6$ for $c \to \infty$")
     axes.set(xlabel="skip strength $c$", ylabel=r"samples per dimension $\alpha = n/D$", xlim=(0, 4), ylim=(0, HIGHEST))
     axes.legend(loc="upper right", ncols=2)
     return figure

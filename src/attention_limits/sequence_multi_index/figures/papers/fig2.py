@@ -16,6 +16,7 @@ from attention_limits.plotting import (
     house_style,
     new_figure,
     present,
+    published_points,
 )
 from attention_limits.sequence_multi_index.figures.papers.published import FIG2_DESCENT
 
@@ -84,10 +85,8 @@ def _descent_panel(axes, cube):
         _draw_descent(axes, part, part.batch.values, estimator)
     known = FIG2_DESCENT[FIG2_DESCENT[:, 0] <= cube.batch.values[-1]]
     for layer, column in ((1, 1), (2, 3)):
-        axes.errorbar(
-            known[:, 0], known[:, column], known[:, column + 1],
-            **{**PUBLISHED, "color": LAYER_COLORS[layer]}, elinewidth=0.8, capsize=2,
-        )  # fmt: skip
+        x, y, error = known[:, [0, column, column + 1]].T
+        published_points(axes, x, y, error, LAYER_COLORS[layer], capsize=2)
     axes.set(xlabel="batches drawn", xscale="log", xlim=(cube.batch.values[1], cube.batch.values[-1]))
     batches = _batches_of_a_pass(cube)
     _second_axis(axes, "passes through the data (epochs)", batches)

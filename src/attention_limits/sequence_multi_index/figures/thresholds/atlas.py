@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.ticker import ScalarFormatter
 
-from attention_limits.plotting import BLACK, LAYER_COLORS, WIDE, house_style, legend_below, new_figure
+from attention_limits.plotting import BLACK, KEY, LAYER_COLORS, WIDE, house_style, legend_below, new_figure
 from attention_limits.sequence_multi_index.readings import (
     branch_of_layer,
     first_atlas_threshold,
@@ -34,9 +34,7 @@ def draw(cubes):
     _layers(skip, cubes["atlas_skip"], "skip", "skip strength $c$, $L = 3$")
     _layers(beta, cubes["atlas_beta"], "beta", r"inverse temperature $\beta$, $L = 3$")
     depth.set_ylabel(r"samples per dimension $\alpha = n/D$")
-    depth.plot(
-        [], [], "o", color="0.3", markersize=4, markerfacecolor="white", label="not separated from another layer"
-    )
+    depth.plot([], [], "o", color=KEY, markersize=4, markerfacecolor="white", label="not separated from another layer")
     tokens.plot([], [], "^-", color=LAYER_COLORS[1], markersize=4, linewidth=1, label="one layer alone")
     legend_below(figure, (depth, tokens), ncols=5)
     return figure

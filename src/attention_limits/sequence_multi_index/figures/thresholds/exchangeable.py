@@ -1,7 +1,16 @@
 """Learning curves of many attention layers to first order in 1 / c, from their reduced state evolution."""
 
 from attention_limits.pipeline.cubes.readings import passed
-from attention_limits.plotting import MIDDLE, curve, house_style, mark_threshold, new_figure, ordered_colors, present
+from attention_limits.plotting import (
+    KEY,
+    MIDDLE,
+    curve,
+    house_style,
+    mark_threshold,
+    new_figure,
+    ordered_colors,
+    present,
+)
 
 
 @house_style
@@ -15,7 +24,7 @@ def draw(cubes):
             overlap = present(here[name].transpose("alpha", "replica"))
             sure = passed(here, name).sel(alpha=overlap.alpha).transpose("alpha", "replica").values
             curve(axes, overlap.alpha.values, overlap.values, color, f"$L = {depth:g}$", flags=sure)
-    mark_threshold(left, 1 / 6, "0.3", label="1/6, with known layers before")
+    mark_threshold(left, 1 / 6, KEY, label="1/6, with known layers before")
     left.set(ylabel="overlap with the teacher", ylim=(-0.03, 1.05), title="last layer")
     right.set(title="each layer before the last one")
     for axes in (left, right):

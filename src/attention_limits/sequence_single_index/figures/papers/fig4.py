@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.patches import Patch
 
-from attention_limits.plotting import COLORS, MIDDLE, house_style, new_figure
+from attention_limits.plotting import BLACK, COLORS, MIDDLE, house_style, new_figure
 
 # Region code: colour and meaning (global minimum, steepest direction, number of minima).
 REGIONS = {
@@ -18,8 +18,8 @@ REGIONS = {
     5: ("#888888", "positional, semantic, several"),
 }
 LINES = {
-    "steepest": ("-", "#000000", "steepest direction changes"),
-    "global": ("--", "#000000", "global minimum changes"),
+    "steepest": ("-", BLACK, "steepest direction changes"),
+    "global": ("--", BLACK, "global minimum changes"),
     "positional_minimum": (":", COLORS["positional"], "above: $(1,0)$ is a minimum"),
     "semantic_minimum": (":", COLORS["semantic"], "below: $(0,1)$ is a minimum"),
     "positional_unstable": ("-.", "#777777", "$H_{ee} = 0$ at the start"),

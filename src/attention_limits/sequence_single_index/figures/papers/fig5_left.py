@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.interpolate import RegularGridInterpolator
 
-from attention_limits.plotting import MIDDLE, house_style, legend_below
+from attention_limits.plotting import MIDDLE, house_style, legend_below, letter_panel
 from attention_limits.sequence_single_index.figures.shared import (
     POSITIONAL,
     SEMANTIC,
@@ -44,7 +44,7 @@ def draw(cubes):
     flat.plot(0, 0, "o", color="white", markeredgecolor="black", markersize=4, label="start")
     legend_below(figure, flat)
     for letter, axes in (("a", view), ("b", flat)):
-        axes.set_title(letter, loc="left", fontweight="bold")
+        letter_panel(axes, letter)
     view.set(xlabel="semantic overlap $m$", ylabel="positional overlap $e$", title="$R(e, m)$")
     view.view_init(elev=38, azim=-60)
     return figure

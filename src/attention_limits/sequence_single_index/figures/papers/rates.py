@@ -6,7 +6,16 @@ import numpy as np
 
 from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import BLUE, VERMILLION, WIDE, house_style, legend_below, lower_bounds, new_figure
+from attention_limits.plotting import (
+    BLUE,
+    VERMILLION,
+    WIDE,
+    house_style,
+    legend_below,
+    letter_panel,
+    lower_bounds,
+    new_figure,
+)
 from attention_limits.sequence_single_index.figures.shared import NEUTRAL
 
 # Colour and marker.
@@ -44,7 +53,7 @@ def draw(cubes):
     axes[1, 0].set(ylabel="steps over those of the flow")
     axes[0, -1].remove()
     for letter, panel in zip(string.ascii_lowercase[len(tokens) :], axes[1], strict=False):
-        panel.set_title(letter, loc="left", fontweight="bold")
+        letter_panel(panel, letter)
     legend_below(figure, axes[0, -2], ncols=5)
     return figure
 

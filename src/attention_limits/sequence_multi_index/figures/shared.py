@@ -1,0 +1,33 @@
+"""What the learning curves of several figures share: the overlaps of a layer and the generalisation errors."""
+
+import numpy as np
+
+from attention_limits.pipeline.cubes.readings import passed
+from attention_limits.plotting import COLORS, LAYER_COLORS, curve, points, present, realised_alpha
+
+
+def draw_layer(axes, theory, gamp, layer, names=(None, None), jump=np.nan):
+    """The overlap of a layer: state evolution as a line, which a `jump` of alpha cuts, and GAMP as points.
+
+    `names` are the entries of the legend for both.
+    """
+    color, pair = LAYER_COLORS[layer], {"layer": layer, "layer_star": layer, "drop": True}
+    overlap = present(theory.overlap.sel(**pair).transpose("alpha", "replica"))
+    flags = passed(theory, "overlap").sel(alpha=overlap.alpha).transpose("alpha", "replica").values
+    curve(axes, overlap.alpha.values, overlap.values, color, names[0], flags=flags, jump=jump)
+    # The overlap is compared with the norm of the drawn teacher, which fluctuates around one at finite size.
+    relative = present((gamp.overlap.sel(**pair) / gamp.teacher_norm.sel(**pair)).transpose("alpha", "replica"))
+    converged = passed(gamp, "overlap").sel(alpha=relative.alpha).transpose("alpha", "replica").values
+    points(axes, realised_alpha(gamp, relative.alpha), relative.values, converged, color, names[1])
+
+
+def draw_errors(axes, theory, gamp):
+    """Both errors of state evolution as lines, the plug-in error of GAMP as points."""
+    for name, label, style in (("bayes", "posterior mean", "-"), ("plug_in", "plug-in", "--")):
+        error = present(theory[f"error_{name}"])
+        floor, flags = np.maximum(error.values, 1e-5), passed(theory, f"error_{name}").sel(alpha=error.alpha).values
+        curve(axes, error.alpha, floor, COLORS[name], f"{label}, state evolution", style, flags)
+    simulated = present(gamp.error_plug_in)
+    converged = passed(gamp, "error_plug_in").sel(alpha=simulated.alpha).values
+    alpha = realised_alpha(gamp, simulated.alpha)
+    points(axes, alpha, simulated.values, converged, COLORS["plug_in"], "plug-in, GAMP")
