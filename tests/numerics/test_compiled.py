@@ -84,20 +84,33 @@ def test_a_second_copy_of_the_package_compiles_nothing(tmp_path):
     assert found == ["0 1", "1 0"]
 
 
-def test_an_edit_of_a_kernel_or_of_numerics_changes_the_folder(tmp_path, monkeypatch):
-    for name in ("numerics/a.py", "family/b_kernels.py", "family/deep/c_kernels.py", "family/d.py"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("x = 1\n")
-    monkeypatch.setattr(compiled, "PACKAGE", tmp_path)
-    digests = [compiled.code_digest()]
-    for name in ("numerics/a.py", "family/b_kernels.py", "family/deep/c_kernels.py"):
-        (tmp_path / name).write_text("x = 2\n")
-        digests.append(compiled.code_digest())
-    (tmp_path / "family" / "b_kernels.py").rename(tmp_path / "family" / "e_kernels.py")
-    digests.append(compiled.code_digest())
-    assert len(set(digests)) == 5
-    (tmp_path / "family" / "d.py").write_text("x = 2\n")
-    assert compiled.code_digest() == digests[-1]
+def test_an_edit_changes_the_digest_of_what_imports_the_file_and_of_nothing_else(tmp_path, monkeypatch):
+    package = tmp_path / "attention_limits"
+    files = {
+        "numerics/a.py": "x = 1\n",
+        "family/b_kernels.py": "from attention_limits.numerics.a import (\n    x,\n)\n",
+        "family/deep/c_kernels.py": "from attention_limits.family import b_kernels\n",
+        "family/d_kernels.py": "import math\n",
+    }
+    for name, text in files.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text)
+    monkeypatch.setattr(compiled, "PACKAGE", package)
+
+    def digests():
+        for function in (compiled.code_files, compiled.code_digest, compiled._imported):
+            function.cache_clear()
+        return {name: compiled.code_digest(package / name) for name in files}
+
+    before = digests()
+    assert len(set(before.values())) == 4
+    (package / "numerics/a.py").write_text("x = 2\n")
+    after = digests()
+    assert [name for name in files if after[name] == before[name]] == ["family/d_kernels.py"]
+    (package / "family/d_kernels.py").write_text("import math  # more\n")
+    last = digests()
+    assert [name for name in files if last[name] != after[name]] == ["family/d_kernels.py"]
+    digests()
 
 
 def test_old_code_is_removed_and_a_folder_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
@@ -107,7 +120,7 @@ def test_old_code_is_removed_and_a_folder_that_cannot_be_written_is_no_error(tmp
         folder.mkdir(parents=True)
     os.utime(old, (0, 0))
     monkeypatch.setattr(compiled.config, "CACHE_DIR", str(tmp_path))
-    assert compiled._cache_folder().parent == tmp_path / "attention-limits"
+    assert compiled._cache_folder() == tmp_path / "attention-limits"
     assert [recent.exists(), old.exists()] == [True, False]
     monkeypatch.setattr(compiled.config, "CACHE_DIR", "/dev/null")
     assert compiled._cache_folder() is None

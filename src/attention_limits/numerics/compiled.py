@@ -1,13 +1,16 @@
-"""`njit` of numba with a cache on disk, under a digest of all code that compiled functions can contain.
+"""`njit` of numba with a cache on disk, under a digest of all code that a compiled function can contain.
 
-The cache of numba detects an edit of the file of a function, but not of the modules which that file imports. Therefore each
-state of the kernels and of `numerics` has a separate folder; a kernel imports no other module of this package. All copies of
-the package with the same code share this folder: a second clone compiles nothing. Code from the cache gives the same bytes as
-freshly compiled code; see `own_helpers`.
+The cache of numba detects an edit of the file of a function, but not of the modules which that file imports. Therefore the code
+of each file has a folder with the digest of this file and of all modules of this package that it imports: an edit compiles again
+what uses it, and nothing else. All copies of the package with the same code share the folders: a second clone compiles nothing.
+Code from the cache gives the same bytes as freshly compiled code; see `own_helpers`.
 """
 
+import contextlib
+import functools
 import hashlib
 import os
+import re
 import shutil
 import time
 from pathlib import Path
@@ -19,26 +22,51 @@ from numba.core.caching import UserProvidedCacheLocator
 
 from attention_limits.numerics import own_helpers
 
-PACKAGE = Path(__file__).parents[1]
+PACKAGE = Path(__file__).resolve().parents[1]
 # For `fastmath`: all liberties of fast arithmetic, except approximate functions and the assumption that no number is infinite.
 FAST = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 # For `fastmath`: sums may be reordered; infinities keep their meaning.
 REORDERED = {"nnan", "nsz", "reassoc", "contract"}
-# Folders of earlier code that no process used for so long are removed, in seconds.
+# Folders of code that no process used for so long are removed, in seconds.
 _KEPT = 30 * 24 * 3600
+_IMPORT = re.compile(
+    rf"^\s*(?:from\s+{PACKAGE.name}\.?([\w.]*)\s+import\s+(\([^)]*\)|[^\n(]*)|import\s+{PACKAGE.name}\.([\w.]+))",
+    re.MULTILINE,
+)
 
 
-def code_files() -> list[Path]:
-    """Source files of all kernels and of `numerics`, sorted: compiled functions contain code of these files alone."""
-    return sorted({*PACKAGE.glob("numerics/**/*.py"), *PACKAGE.rglob("*_kernels.py")})
+@functools.cache
+def code_files(path: Path) -> frozenset[Path]:
+    """The file `path` and the modules of this package that it imports, directly or through others.
+
+    A compiled function of this file contains code of these files alone.
+    """
+    found, open_ = set(), [path]
+    while open_:
+        file = open_.pop()
+        if file not in found:
+            found.add(file)
+            open_ += _imported(file)
+    return frozenset(found)
 
 
-def code_digest() -> str:
-    """Digest of the versions of the compiler and of the `code_files`."""
+@functools.cache
+def _imported(path: Path) -> list[Path]:
+    names = []
+    for package, imported, module in _IMPORT.findall(path.read_text(encoding="utf-8")):
+        base = package or module
+        names += [base, *(f"{base}.{name}" for name in re.findall(r"\w+", imported))]
+    files = (PACKAGE.joinpath(*name.split(".")).with_suffix(".py") for name in names if name)
+    return [file for file in files if file.is_file()]
+
+
+@functools.cache
+def code_digest(path: Path) -> str:
+    """Digest of the versions of the compiler and of the `code_files` of a file."""
     digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__}".encode())
-    for path in code_files():
-        content = path.read_bytes()
-        digest.update(f"{path.relative_to(PACKAGE)} {len(content)} ".encode() + content)
+    for file in sorted(code_files(path)):
+        content, name = file.read_bytes(), file.relative_to(PACKAGE) if file.is_relative_to(PACKAGE) else file.name
+        digest.update(f"{name} {len(content)} ".encode() + content)
     return digest.hexdigest()[:16]
 
 
@@ -47,13 +75,12 @@ def _cache_folder() -> Path | None:
     if config.DISABLE_JIT:
         return None
     try:
-        base = Path(config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attention-limits"
-        folder = base / code_digest()
+        base = Path(config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = base / "attention-limits"
         # numba unpickles what it finds: nobody else may write into the folder.
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
-        os.utime(folder)
-        for other in base.iterdir():
+        for other in folder.iterdir():
             if time.time() - other.stat().st_mtime > _KEPT:
                 shutil.rmtree(other, ignore_errors=True)
     except (OSError, RuntimeError):
@@ -65,18 +92,25 @@ FOLDER = _cache_folder()
 
 
 class SharedLocator(UserProvidedCacheLocator):
-    """The place of a function's compiled code below the folder: that of its file below the package, wherever that lies.
+    """The place of a function's compiled code below the folder, by the name and the `code_digest` of its file.
 
     numba reads the name of this class from its option `CACHE_LOCATOR_CLASSES`; by itself it would take the whole path.
     """
 
     @classmethod
     def get_suitable_cache_subpath(cls, py_file: str) -> str:
-        """The folder of the file `py_file`: of this package that below it, else the one that numba takes."""
-        path, package = Path(py_file).resolve(), PACKAGE.resolve()
-        if not path.is_relative_to(package):
-            return super().get_suitable_cache_subpath(py_file)
-        return str(path.relative_to(package).parent)
+        """The folder of the file `py_file`; its time says when a process used it last."""
+        return _place(Path(py_file).resolve())
+
+
+@functools.cache
+def _place(path: Path) -> str:
+    place = f"{path.stem}-{code_digest(path)}"
+    # Another process may make or remove it.
+    with contextlib.suppress(OSError):
+        (FOLDER / place).mkdir(exist_ok=True)
+        os.utime(FOLDER / place)
+    return place
 
 
 def njit(function=None, **options):
