@@ -55,7 +55,7 @@ PARTS = {
         "toycodes", "tutorials/ask", "tutorials/change_a_parameter", "tutorials/more_points", "tutorials/read_a_cube", "links",
         "tutorials/channel", "tutorials/protein_contacts", "tutorials/library",
     ],
-    "Results": ["gallery", "atlas", "accuracy", "audit", "scales", "coverage", "archive", "speed", "benchmarks"],
+    "Results": ["gallery", "atlas", "accuracy", "audit", "scales", "coverage", "archive", "readers", "speed", "benchmarks"],
     "Guides": ["notation", "configuration", "cluster"],
     "Reference": ["python", "keys/files", *sorted(f"keys/{path.stem}" for path in HERE.glob("keys/[!f]*.md")), "rules"],
     "Development": ["architecture", *(["_reference/attention_limits"] if INTERNAL else [])],

@@ -12,7 +12,9 @@ import slow_sequence_multi_index as slow
 from drawn_sequence_multi_index import KEYS, SIGMAS, computed, link_key, models
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from links_under_test import VARIANTS
 
+from attention_limits.pipeline.base.registry import RESOLVED
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.schema.checks import MAX_SAMPLED_ROWS
@@ -177,3 +179,32 @@ def test_state_evolution_resolved_holds_with_four_times_the_effort(model, overla
     error = (1.0 / few.effective + 1.0 / many.effective)[use, None]
     scaled = (difference**2 / (error + error**2)).mean(axis=1)
     assert scaled.mean() <= 1.0 + SIGMAS * scaled.std() / np.sqrt(len(scaled))
+
+
+def _information(model, q, resolution=0.5, samples=96):
+    """V^2 |g|^2 summed over the fields of each of `samples` drawn outputs, an unbiased estimate; the share that is resolved."""
+    link, rng = load_link(model, Path()), np.random.default_rng(41)
+    omega, spread = rng.standard_normal((2, samples, link.rows, link.tokens))
+    omega, spread = np.sqrt(q) * omega, np.sqrt(1.0 - q) * spread
+    noise = rng.standard_normal((samples, link.noise_dimension))
+    moments = Channel(link, resolution, rng).posterior(
+        link.observe(omega + spread, noise), omega, (1.0 - q) * np.eye(link.rows)
+    )
+    return (moments.means[0] * moments.means[1]).sum(axis=(1, 2)), moments.resolved.mean()
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_state_evolution_information_is_continuous_in_the_noise(name):
+    """More noise never gives more information (data processing): that of a small noise lies between those of none and of 1e-2.
+
+    Or `resolved` flags it. The outputs of all noises belong to the same fields; the links are all provided ones.
+    """
+    model = {"link": name, **VARIANTS[name][0]}
+    found = [_information({**model, "noise": noise}, 0.5) for noise in (0.0, 1e-6, 1e-3, 1e-2)]
+    none, *small, most = (values for values, resolved in found)
+    flagged = [resolved < RESOLVED for _, resolved in found]
+    for i, values in enumerate(small, 1):
+        for larger, smaller, skipped in ((none, values, flagged[0]), (values, most, flagged[-1])):
+            if not (skipped or flagged[i]):
+                excess = smaller - larger
+                assert excess.mean() <= SIGMAS * excess.std() / np.sqrt(len(excess)) + 1e-9

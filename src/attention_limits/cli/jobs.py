@@ -84,7 +84,8 @@ def draw_command(figure: str, cubes: list[Path], output: Path, digest: str | Non
     from attention_limits.pipeline.cubes.reader import read
 
     wanted = [{"cube_digest": item} for item in expect] or [None] * len(cubes)
-    opened = {path.stem: read(path, expect=one) for path, one in zip(cubes, wanted, strict=True)}
+    # The workflow draws what it has written. Anybody else may draw a cube of their own, with a warning.
+    opened = {path.stem: read(path, expect=one, changed=one is None) for path, one in zip(cubes, wanted, strict=True)}
     drawn = importlib.import_module(module).draw(_Cubes(opened))
     # Without a date.
     texts = {"Software": None, **({DIGEST: digest} if digest else {})}

@@ -142,9 +142,9 @@ def _sum(name: str, rows) -> str:
 
 def show_command(cube: Path) -> None:
     """Print the attributes, the dimensions and the variables of a cube, and its points that fail a flag."""
-    from attention_limits.pipeline.cubes.reader import read
+    from attention_limits.interface.compute import open as opened
 
-    dataset = read(cube, changed=True)
+    dataset = opened(cube)
     dataset.info(sys.stdout)
     print()
     for estimator, flag, count, points in failing(dataset):
@@ -193,7 +193,7 @@ def refine_command(
     from attention_limits.pipeline.experiments.refine import curves_of, further_values, refined_text
 
     at_scales(spec)
-    x, mean, error = curves_of(read(cube), estimator, of, key)
+    x, mean, error = curves_of(read(cube, changed=True), estimator, of, key)
     if log and not x[0] > 0:
         raise SpecError([f"--log: the axis {key} begins at {x[0]:g}; allowed: values above zero"])
     more = further_values(x, mean, error, points, log)

@@ -77,8 +77,11 @@ def plot(
         for name, size in array.sizes.items()
         if name not in drawn and size > 1
     ]
+    problems += [f"{name}: has no value; select some" for name, size in array.sizes.items() if size == 0]
     if problems:
         raise SpecError(problems)
+    # A mean over the replicas is one replica.
+    array = array if "replica" in array.dims else array.expand_dims("replica")
     array = array.squeeze([name for name in map(str, array.dims) if name not in drawn], drop=True)
     flags = passed(cube, array.name)
     alone = [name for name in flags.dims if name not in array.dims]

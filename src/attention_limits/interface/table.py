@@ -12,6 +12,7 @@ from attention_limits.interface.extras import extras
 from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.base.files import replacing
+from attention_limits.pipeline.cubes.readings import specifications
 
 # A variable with more values per point (trajectory, map) would have too many columns to read.
 MOST_COLUMNS = 64
@@ -55,9 +56,11 @@ def table(cube: xr.Dataset, variables: list[str] | None = None, *, aggregate: bo
     plain = xr.Dataset(columns)
     plain = plain.broadcast_like(xr.Dataset(coords={key: cube[key] for key in index}))
     numbers = [label for label in columns if plain[label].dtype.kind in "fiub"]
-    frame = plain.to_dataframe(dim_order=index)[list(columns)]
+    # Of a single point that a user selected, no dimension is left.
+    frame = plain.to_dataframe(dim_order=index) if index else plain.expand_dims(point=1).to_dataframe()
+    frame = frame[list(columns)]
     frame = frame.dropna(how="all", subset=numbers) if numbers else frame
-    frame = _aggregated(frame[numbers]) if aggregate else frame.reset_index()
+    frame = _aggregated(frame[numbers]) if aggregate else frame.reset_index(drop=not index)
     frame.attrs["units"] = {name: _unit(cube[name]) for name in chosen}
     frame.attrs["left_out"] = [str(name) for name in cube.data_vars if name not in chosen]
     return frame
@@ -94,11 +97,13 @@ def require_cube(cube: xr.Dataset) -> None:
 
 
 def grid_keys(cube: xr.Dataset) -> list[str]:
-    """The grid keys of a cube: the dimensions of its variables before `replica`."""
+    """The grid keys of a cube: the dimensions of its variables before `replica`; without it, those that its specification scans."""
     dims: dict[str, None] = {}
+    scanned = {key for part in specifications(cube).values() for key in part["grid"]} if "spec" in cube.attrs else set()
     for array in cube.data_vars.values():
         names = list(map(str, array.dims))
-        dims |= dict.fromkeys(names[: names.index("replica")] if "replica" in names else [])
+        before = names[: names.index("replica")] if "replica" in names else [name for name in names if name in scanned]
+        dims |= dict.fromkeys(before)
     return [name for name in dims if name != "estimator"]
 
 
@@ -113,7 +118,7 @@ def _columns(array: xr.DataArray, index: list[str]) -> Iterator[tuple[str, xr.Da
         place = dict(zip(own, values, strict=True))
         entry = ", ".join(f"{key}={value}" for key, value in place.items())
         label = f"{array.name}[{entry}]" if own else str(array.name)
-        yield label, array.sel(place).drop_vars(own)
+        yield label, array.sel(place).drop_vars(own, errors="ignore")
 
 
 def _aggregated(frame: pd.DataFrame) -> pd.DataFrame:

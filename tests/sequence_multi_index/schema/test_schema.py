@@ -80,6 +80,8 @@ def test_an_estimator_that_runs_the_link_forward_accepts_it(problems):
         ("gamp", {"link": "nope"}, {}, "model: no link 'nope'; allowed: deep_attention, untied"),
         ("phase_comparison", {"depth": 2, "skip": 0.0, "activation": "linear"}, {}, "model: DeepAttention has no channel"),
         ("phase_comparison", {"depth": 4, "activation": "linear"}, {}, "model: depth 4: allowed with linear"),
+        ("gamp", {"link": "phase_retrieval", "noise": 1e-12}, {}, "model.noise: 1e-12: allowed: 0, or 1e-06 to 1000"),
+        ("staircase", TWO_LAYERS, {"grid": {"noise": {"values": [0.0, 9e-7]}}}, "estimators.staircase.grid.noise"),
         ("held_overlap", {"link": "product"}, {}, "model: Monomial has the sign symmetry 'all'; allowed: links in which"),
         ("online_sgd", {"link": "sign_product"}, {}, "model: the output of SignProduct does not change with the"),
         ("online_sgd", {"link": "rescaled_attention", "depth": 65}, {}, "model: rescaled_attention has 65 rows: allowed for g"),

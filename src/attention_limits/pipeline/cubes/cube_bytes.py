@@ -132,11 +132,19 @@ def cube_of(experiment, datasets: dict[str, xr.Dataset], seed: int, versions: di
     spec = experiment.effective()
     cube.attrs = {
         **common_attributes(experiment, seed, versions),
+        "history": _history(experiment, seed, versions),
         "spec": canonical_json(spec),
         "spec_digest": digest(spec),
         "cube_digest": experiment.digest(seed),
     }
     return cube
+
+
+def _history(experiment, seed: int, versions: dict[str, str]) -> str:
+    """The CF attribute `history`: which program made the numbers. There is no time in it, so that equal runs give equal bytes."""
+    program = " ".join(("attention-limits", versions.get("attention-limits", ""))).strip()
+    names = ", ".join(f"{experiment.family}.{name}" for name in experiment.estimators)
+    return f"{program}: computed {names} with seed {seed} (model, grid and solver: attribute spec), joined the chunks"
 
 
 def data_digest(dataset: xr.Dataset) -> str:
@@ -159,7 +167,7 @@ def data_digest(dataset: xr.Dataset) -> str:
 def write_atomic(dataset: xr.Dataset, path: Path) -> None:
     """Write `dataset` to the netCDF file `path`, completely or not at all, with a checksum of its data.
 
-    The bytes depend on the dataset alone; there is no date and no history. All numbers are compressed except those in single
+    The bytes depend on the dataset alone; there is no date. All numbers are compressed except those in single
     precision. These are raw random data, and compression would be slow and useless. Raises OSError for a full or read-only disk.
     """
     dataset = dataset.assign_attrs(data_digest=data_digest(dataset))

@@ -45,7 +45,9 @@ def read(
     except _UNREADABLE as error:
         raise problem(f"is not a readable netCDF file ({' '.join(str(error).split())})") from None
     if "data_digest" not in dataset.attrs:
-        raise problem("was not written by attention-limits")
+        raise problem(
+            "was not written by attention-limits, or lost its attributes (xarray: keep_attrs=True keeps them)"
+        )
     if dataset.attrs["data_digest"] != data_digest(dataset):
         what = "changed since it was written: its data do not agree with its checksum"
         if not changed:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from attention_limits.pipeline.experiments.specification import Axis, Section, Whole
 
@@ -15,10 +15,20 @@ Beta = Annotated[float, Field(ge=0.001, le=10, description=(
     "up to its last digits, and rounding loses the information in the output."
 ))]  # fmt: skip
 Tokens = Annotated[Whole, Field(ge=1, le=64, description="Number of tokens M.")]
-Noise = Annotated[
-    float,
-    Field(ge=0, le=1000, description="Variance of independent Gaussian noise on every entry of the output; 0 is none."),
-]
+# At the finest resolution a sampled channel hardly resolves less noise, whose posterior few nodes meet.
+SMALLEST_NOISE = 1e-6
+
+
+def _no_noise_or_promised(noise: float) -> float:
+    if 0 < noise < SMALLEST_NOISE:
+        raise ValueError(f"{noise:g}: allowed: 0, or {SMALLEST_NOISE:g} to 1000")
+    return noise
+
+
+Noise = Annotated[float, AfterValidator(_no_noise_or_promised), Field(ge=0, le=1000, description=(
+    "Variance of independent Gaussian noise on every entry of the output; 0 for none, else at least 1e-6. Below 1e-3 a sampled "
+    "channel needs more resolution; `resolved` says whether it has it."
+))]  # fmt: skip
 Ratio = Annotated[float, Field(ge=0.001, le=20, description=(
     "Depth divided by skip strength, kappa = L / c, of layers rescaled by 1 / c. Below the minimum the layers before the last "
     "one change only the last digits of the output."
