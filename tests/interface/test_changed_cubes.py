@@ -48,10 +48,10 @@ def test_a_changed_cube_opens_everywhere(name, cube, tmp_path, capsys):
         assert main(["export", str(path)]) == 0
         assert main(["explore", str(path), "--output", str(tmp_path / "page.html")]) == 0
     assert "mmse" in capsys.readouterr().out
-    if points and not name == "one_point":
+    if points and name != "one_point":
         al.plot(opened, y="mmse")
         return
-    with pytest.raises(SpecError, match="allowed: |has no value"):
+    with pytest.raises(SpecError, match=r"allowed: |has no value"):
         al.plot(opened, y="mmse")
 
 
@@ -65,7 +65,7 @@ def test_numbers_of_a_changed_cube_are_those_of_the_file(cube, tmp_path):
 
 def test_a_cube_without_its_attributes_is_refused_with_the_reason(cube, tmp_path, capsys):
     cube.drop_attrs().to_netcdf(path := tmp_path / "foreign.nc")
-    with pytest.raises(CubeError, match="lost its attributes .xarray: keep_attrs=True"):
+    with pytest.raises(CubeError, match=r"lost its attributes .xarray: keep_attrs=True"):
         al.open(path)
     assert main(["show", str(path)]) == 2
     # The file of a user is not to be removed.

@@ -1,4 +1,4 @@
-"""Programs that others wrote read a cube: CF checker, ncdump, h5netcdf, h5py, R. A test skips where its program is not installed."""
+"""Programs of others read a cube: CF checker, ncdump, h5netcdf, h5py, R. A test skips where its program is not installed."""
 
 import shutil
 import subprocess

@@ -42,7 +42,7 @@ VARIABLES = (
         _PAIR,
         "overlap of estimated and true weights",
         "Q",
-        f"{_PRIOR}: 0 nothing learned, 1 exact; in simulations teacher_norm is exact, which is 1 up to some sqrt(2 / D); sign of a "
+        f"{_PRIOR}: 0 nothing learned, 1 exact; in simulations teacher_norm is exact, 1 up to some sqrt(2 / D); sign of a "
         "simulated layer chosen towards the teacher; one value per replica",
         _STATE_EVOLUTION,
     ),
