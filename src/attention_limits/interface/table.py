@@ -97,7 +97,7 @@ def require_cube(cube: xr.Dataset) -> None:
 
 
 def grid_keys(cube: xr.Dataset) -> list[str]:
-    """The grid keys of a cube: the dimensions of its variables before `replica`; without it, those that the specification scans."""
+    """The grid keys of a cube: the dimensions of its variables before `replica`, or, without it, those of its specification."""
     dims: dict[str, None] = {}
     scanned = {key for part in specifications(cube).values() for key in part["grid"]} if "spec" in cube.attrs else set()
     for array in cube.data_vars.values():
