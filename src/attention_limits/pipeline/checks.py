@@ -1,6 +1,6 @@
 """Named checks of numbers: what a command that checks an object prints, and what the tests of the object assert."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,9 @@ from attention_limits.pipeline.base.errors import SpecError
 FALSE_ALARM = 1e-4
 # Allowed beside all errors: rounding.
 ROUNDING = 1e-8
+# A statistical check decides if its threshold is at most this share of the size of the number; factors of the samples that
+# `refined` tries.
+COARSEST, FINER = 0.5, (1, 4)
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class Check:
         Largest difference of the value and the expected one.
     note : str
         What an example shows, or an empty text.
+    coarse : bool
+        Whether the error is too large for a decision.
     """
 
     name: str
@@ -36,19 +41,35 @@ class Check:
     error: float = 0.0
     limit: float = 0.0
     note: str = ""
+    coarse: bool = False
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the difference is within the limit, but the limit is below the error, or the error too large to decide."""
+        return self._within and (self.coarse or self.error > self.limit)
 
     @property
     def passed(self) -> bool:
-        """Whether the difference is within the limit; a missing value (NaN) is not."""
+        """Whether the difference is within the limit and the check decides."""
+        return self._within and not self.undecided
+
+    @property
+    def failed(self) -> bool:
+        """Whether the difference exceeds the limit; a missing value (NaN) does."""
+        return not self._within
+
+    @property
+    def _within(self) -> bool:
         return bool(abs(self.value - self.expected) <= self.limit)
 
     def __str__(self) -> str:
         spread = f" ± {self.error:.2g}" if self.error else ""
         note = f"; {self.note}" if self.note else ""
+        note += "; undecided: the error is too large" if self.undecided else ""
         return f"{self.name}: {self.value:.4g}{spread}, must be {self.expected:.4g} within {self.limit:.2g}{note}"
 
 
-def mean_check(name: str, samples, expected=0.0, allowance=0.0) -> Check:
+def mean_check(name: str, samples, expected=0.0, allowance=0.0, unit=1.0) -> Check:
     """Whether the mean of independent samples is the expected one: a two-sided t-test of all entries together at FALSE_ALARM.
 
     Parameters
@@ -56,21 +77,35 @@ def mean_check(name: str, samples, expected=0.0, allowance=0.0) -> Check:
     name : str
     samples : array (n, ...)
         n >= 2.
-    expected, allowance : number or array (...)
-        The allowance is a bound on the bias of the samples.
+    expected, allowance, unit : number or array (...)
+        The allowance is a bound on the bias of the samples. The unit is the size of the number: the check is undecided if the
+        threshold of an entry exceeds COARSEST times it.
 
     Returns
     -------
     Check
-        Of the entry that exceeds its limit most, or comes nearest to it.
+        Of the entry that exceeds its limit most; if there is none, of an undecided entry, or of that nearest to its limit.
     """
     samples = np.asarray(samples, dtype=float)
     mean, error = samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
-    expected = np.broadcast_to(expected, mean.shape)
-    threshold = -stdtrit(len(samples) - 1, 0.5 * FALSE_ALARM / mean.size)
-    limit = threshold * error + allowance + ROUNDING
-    worst = _worst(np.abs(mean - expected) / limit)
-    return Check(name, float(mean[worst]), float(expected[worst]), float(error[worst]), float(limit[worst]))
+    expected, unit = (np.broadcast_to(values, mean.shape) for values in (expected, unit))
+    threshold = -stdtrit(len(samples) - 1, 0.5 * FALSE_ALARM / mean.size) * error
+    limit = threshold + allowance + ROUNDING
+    ratio, coarse = np.abs(mean - expected) / limit, threshold > COARSEST * unit
+    worst = _worst(np.where((ratio <= 1.0) & coarse, 1.0, ratio))
+    return Check(
+        name, float(mean[worst]), float(expected[worst]), float(error[worst]), float(limit[worst]), coarse=bool(coarse[worst])
+    )  # fmt: skip
+
+
+def refined(compute: Callable[[int], list[Check]], samples: int) -> list[Check]:
+    """The checks `compute(count)` of a number of `samples`, and of more of them (FINER) if one is undecided and none fails."""
+    found: list[Check] = []
+    for factor in FINER:
+        found = compute(factor * samples)
+        if all(check.passed for check in found) or any(check.failed for check in found):
+            break
+    return found
 
 
 def same_check(name: str, values, expected, limit: float, units=1.0) -> Check:
@@ -88,11 +123,17 @@ def _worst(ratios):
 
 
 def require_passed(subject: str, checks: Iterable[Check]) -> None:
-    """Print each check. Raises SpecError with those that fail, by the name `subject` of the object."""
-    failed = []
+    """Print each check, and how many decide nothing. Raises SpecError with those of the object `subject` that fail."""
+    failed, undecided = [], 0
     for check in checks:
         print(check, flush=True)
-        if not check.passed:
+        undecided += check.undecided
+        if check.failed:
             failed.append(f"{subject}: violated: {check}")
+    if undecided:
+        print(
+            f"{undecided} undecided: their errors are too large; raise the number of outputs, or the resolution",
+            flush=True,
+        )
     if failed:
         raise SpecError(failed)

@@ -42,7 +42,7 @@ def label(model):
 
 
 def failed(found):
-    return {check.name for check in found if not check.passed}
+    return {check.name for check in found if check.failed}
 
 
 @pytest.mark.parametrize("model", [*PROVIDED, *NOISY, *OF_USERS], ids=label)

@@ -119,7 +119,7 @@ LIES = {
     "sign_symmetry = 'none'": {"sign_symmetry": "all", "forward": lambda self, h: h[..., 0, 0]},
     "sign_symmetry = 'all'": {"sign_symmetry": "rows"},
     "one of rows, all, none": {"sign_symmetry": "some"},
-    "finite floats": {"forward": lambda self, h: np.log(h[..., 0, 0] + 0 * h[..., 1, 0])},
+    "finite numbers": {"forward": lambda self, h: np.log(h[..., 0, 0] + 0 * h[..., 1, 0])},
     "last two axes": {"forward": lambda self, h: h.reshape(len(h), -1).sum(axis=1)},
     "changes the fields": {"forward": lambda self, h: np.multiply(h, 2.0, out=h).sum(axis=(-2, -1))},
     "does not reproduce": {

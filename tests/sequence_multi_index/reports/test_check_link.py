@@ -71,12 +71,17 @@ ALL = {**LINKS, **DEEP, **OF_USERS, "sphere of five rows": SumOfSquares(5)}
 @pytest.mark.parametrize("name", ALL)
 def test_links_pass_all_checks(name):
     found = check_link(ALL[name], outputs=256, resolution=0.5)
-    assert [str(check) for check in found if not check.passed] == []
+    assert [str(check) for check in found if check.failed] == []
+    # Weights that jump or are not bounded: few scramblings do not decide about the derivative of a sampled log Z.
+    assert {check.name for check in found if check.undecided} <= {
+        "importance sampling: posterior mean minus derivative of log Z",
+        "importance sampling over two tokens: posterior mean minus derivative of log Z",
+    }
     assert len(found) > 8
 
 
 def failed(found):
-    return {check.name for check in found if not check.passed}
+    return {check.name for check in found if check.failed}
 
 
 class WrongWeight(MultiHeadAttention):

@@ -89,7 +89,7 @@ from attention_limits.sequence_multi_index.links.one_token import SumOfSquares
 class Mine(SumOfSquares):
     def fibre(self, observed, free, angles):
         candidates, log_weight = super().fibre(observed, free, angles)
-        return candidates, log_weight[:, :1]
+        return candidates, log_weight[:, :2]
 """
 
 

@@ -73,6 +73,10 @@ def test_an_estimator_that_runs_the_link_forward_accepts_it(problems):
     assert problems("online_sgd", THREE_WITHOUT_SKIP) == []
 
 
+def test_thresholds_of_one_model_need_no_axis(problems):
+    assert problems("staircase", TWO_LAYERS, grid={}) == []
+
+
 @pytest.mark.parametrize(
     ("name", "model", "changes", "line"),
     [
@@ -88,7 +92,6 @@ def test_an_estimator_that_runs_the_link_forward_accepts_it(problems):
         ("gamp", TWO_LAYERS, {"solver": {}}, "estimators.gamp.solver.dimension: missing"),
         ("gamp", TWO_LAYERS, {"reads": "gaussian_sequences"}, "estimators.gamp.solver.dimension: 40: leave it out"),
         ("gamp", TWO_LAYERS, {"solver": {"dimension": 100000}}, "estimators.gamp.resources.memory: 1000: allowed: ≥ "),
-        ("staircase", TWO_LAYERS, {"grid": {}}, "estimators.staircase.grid: {}: allowed: at least one of skip, beta"),
         ("state_evolution", TWO_LAYERS, {"solver": {"nodes": 500}}, "estimators.state_evolution.solver.nodes: 500: allowed: one"),
         (
             "batch_reuse_sgd", TWO_LAYERS, {"solver": DESCENT | {"batch": 30}},

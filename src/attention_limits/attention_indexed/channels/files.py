@@ -71,40 +71,90 @@ def problems_of(model: OutputChannel | GaussianNoise, count: int = 32, seed: int
     generator = np.random.default_rng(seed)
     h = symmetric(generator, (count, model.tokens, model.tokens))
     try:
-        clean = np.asarray(model.output(h))
-        if clean.shape[:1] != (count,) or not np.issubdtype(clean.dtype, np.number) or not np.all(np.isfinite(clean)):
-            yield f"output must be finite numbers (n = {count}, ...), got {clean.dtype} of shape {clean.shape}"
-            return
-        one = np.asarray(model.output(h[:1]))
-        many = np.asarray(model.output(np.stack([h, h[::-1]], axis=1)))
-        if not np.allclose(one, clean[:1]) or not np.allclose(many, np.stack([clean, clean[::-1]], axis=1)):
-            yield "output of a sequence must depend on its own scores only, for scores with any leading axes (..., T, T)"
-            return
-        observed = np.asarray(model.draw(h, generator))
-        if observed.shape[:1] != (count,):
-            yield f"draw must return outputs (n = {count}, ...), got shape {observed.shape}"
-            return
-        yield from _problems_of_posterior(model, observed, h)
+        with np.errstate(all="ignore"):
+            yield from _problems_of_output(model, h, generator)
     except Exception as error:
         yield f"the channel fails on random scores: {type(error).__name__}: {error}"
 
 
+def _problems_of_output(model, h, generator):
+    count, given = len(h), h.copy()
+    clean = np.asarray(model.output(given))
+    if not np.array_equal(given, h):
+        yield "output changes the scores that it is given"
+        return
+    real = np.issubdtype(clean.dtype, np.number) and not np.iscomplexobj(clean)
+    if clean.shape[:1] != (count,) or not real:
+        yield f"output must be real numbers (n = {count}, ...), got {clean.dtype} of shape {clean.shape}"
+        return
+    if not np.all(np.isfinite(clean)):
+        bad = int(np.argmin(np.isfinite(clean).reshape(count, -1).all(axis=1)))
+        yield f"output must be finite: h = {_text(h[bad])} gave {_text(clean[bad])}"
+        return
+    again = np.asarray(model.output(h))
+    if not np.array_equal(again, clean):
+        bad = int(np.argmax(np.any((again != clean).reshape(count, -1), axis=1)))
+        yield (
+            "output is random: noise belongs into draw, or into the key output_noise; "
+            f"h = {_text(h[bad])} gave {_text(clean[bad])}, and {_text(again[bad])} when called again"
+        )
+        return
+    one = np.asarray(model.output(h[:1]))
+    many = np.asarray(model.output(np.stack([h, h[::-1]], axis=1)))
+    if not np.allclose(one, clean[:1]) or not np.allclose(many, np.stack([clean, clean[::-1]], axis=1)):
+        yield "output of a sequence must depend on its own scores only, for scores with any leading axes (..., T, T)"
+        return
+    observed = np.asarray(model.draw(h, generator))
+    if observed.shape[:1] != (count,) or np.iscomplexobj(observed) or not np.all(np.isfinite(observed)):
+        yield f"draw must return finite real outputs (n = {count}, ...), got {observed.dtype} of shape {observed.shape}"
+        return
+    # The same random numbers for all scores: only the scores can make the outputs differ.
+    alone = np.stack([np.asarray(model.draw(h[[k]], np.random.default_rng(0)))[0] for k in range(count)])
+    if np.array_equal(alone, np.broadcast_to(alone[:1], alone.shape)):
+        yield (
+            f"the output does not depend on the scores: h = {_text(h[0])} and h = {_text(h[1])} gave {_text(alone[0])}, and all "
+            f"of {count} random scores give the same"
+        )
+        return
+    yield from _problems_of_posterior(model, observed, h)
+
+
 def _problems_of_posterior(model, observed, h):
     if callable(getattr(model, LIKELIHOOD, None)):
-        values = np.asarray(model.log_likelihood(observed, np.stack([h, h[::-1]], axis=1)))
-        if values.shape != (len(h), 2):
-            yield f"log_likelihood must return (n, S) = {(len(h), 2)}, got {values.shape}"
-        elif np.any(np.isnan(values)) or np.any(values == np.inf):
-            yield "log_likelihood is NaN or +infinity somewhere"
-        elif np.any(np.isneginf(values[:, 0])):
-            place = int(np.argmax(np.isneginf(values[:, 0])))
-            yield f"the true scores have likelihood zero: h = {h[place].round(4).tolist()}"
+        yield from _problems_of_likelihood(model, observed, h)
     if described_by(model) == POSTERIOR:
         mean = np.asarray(model.posterior(observed, np.zeros_like(h), 1.5))
         if mean.shape != h.shape or not np.all(np.isfinite(mean)):
             yield f"posterior must return finite means {h.shape}, got shape {mean.shape}"
         elif not np.allclose(mean, mean.swapaxes(1, 2)):
             yield "posterior must return symmetric matrices, as the scores are"
+
+
+def _problems_of_likelihood(model, observed, h):
+    fields = np.stack([h, h[::-1]], axis=1)
+    given, outputs = fields.copy(), observed.copy()
+    values = np.asarray(model.log_likelihood(outputs, given))
+    if not (np.array_equal(given, fields) and np.array_equal(outputs, observed)):
+        yield "log_likelihood changes the outputs or the scores that it is given"
+    elif values.shape != (len(h), 2) or not np.issubdtype(values.dtype, np.floating):
+        yield f"log_likelihood must return real numbers (n, S) = {(len(h), 2)}, got {values.dtype} of shape {values.shape}"
+    elif np.any(np.isnan(values)) or np.any(values == np.inf):
+        place, other = np.argwhere(np.isnan(values) | (values == np.inf))[0]
+        yield f"log_likelihood is {values[place, other]} for y = {_text(observed[place])} at h = {_text(fields[place, other])}"
+    elif not np.array_equal(values, np.asarray(model.log_likelihood(observed, fields))):
+        yield "log_likelihood is random: two calls with the same outputs and scores differ"
+    elif np.any(np.isneginf(values[:, 0])):
+        place = int(np.argmax(np.isneginf(values[:, 0])))
+        yield f"the true scores have likelihood zero: h = {_text(h[place])}"
+    elif np.array_equal(values[:, 0], values[:, 1]):
+        yield (
+            f"log_likelihood does not depend on the scores: {values[0, 0]:.6g} for y = {_text(observed[0])} at h = {_text(h[0])} "
+            f"and at h = {_text(h[-1])}"
+        )
+
+
+def _text(values):
+    return str(np.asarray(values).round(4).tolist())
 
 
 def symmetric(generator, shape):

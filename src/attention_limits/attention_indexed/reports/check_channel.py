@@ -15,7 +15,7 @@ from attention_limits.attention_indexed.channels.protocol import Channel
 from attention_limits.attention_indexed.channels.sampled import FEWEST
 from attention_limits.attention_indexed.model.score_law import SCRAMBLINGS, row_nodes
 from attention_limits.pipeline.base.errors import SpecError
-from attention_limits.pipeline.checks import Check, mean_check, require_passed, same_check
+from attention_limits.pipeline.checks import Check, mean_check, refined, require_passed, same_check
 
 # Relative bias that the finite number of nodes of a sampled channel may have.
 BIAS = 0.03
@@ -48,8 +48,9 @@ def check_channel(channel: Channel, outputs: int = 2048, seed: int = 0) -> list[
         if problems:
             return found
     for q, V in PLACES:
-        found += _at(channel, q, V, outputs, generator)
-    return [*found, *_invariances(channel, generator), _distance(channel, outputs, generator)]
+        found += refined(lambda count, q=q, V=V: _at(channel, q, V, count, generator), outputs)
+    distance = refined(lambda count: [_distance(channel, count, generator)], outputs)
+    return [*found, *_invariances(channel, generator), *distance]
 
 
 def _limits(channel):
@@ -95,7 +96,7 @@ def _at(channel, q, V, count, generator):
         found.append(same_check(f"gradient minus its transpose, {where}", given.G, given.G.swapaxes(1, 2), SYMMETRIC))
     power = np.sum(first * second, axis=(1, 2)) / V
     # A power of less variance, such as the mean over the outputs at omega, differs from this one by less than its error.
-    found.append(mean_check(f"4 sum G^2, {where}", power, 4.0 * given.power))
+    found.append(mean_check(f"4 sum G^2, {where}", power, 4.0 * given.power, unit=4.0 * given.power))
     products = Z * mean - first * second
     found.append(
         mean_check(
@@ -108,10 +109,10 @@ def _at(channel, q, V, count, generator):
     for name, f in weights.items():
         if name == "one" or q > 0:
             allowed = bias * np.abs(np.mean(mean * f, axis=0)).max()
-            found.append(mean_check(f"Nishimori identity with {name}, {where}", (Z - mean) * f, allowance=allowed))
+            found.append(mean_check(f"Nishimori identity with {name}, {where}", (Z - mean) * f, 0.0, allowed, 1.0 + q))
     expected, uncertainty = float(channel.information(V, q + V)), float(channel.uncertainty(V, q + V))
     if math.isfinite(uncertainty):
-        found.append(mean_check(f"information, {where}", power, expected, (uncertainty + bias) * expected))
+        found.append(mean_check(f"information, {where}", power, expected, (uncertainty + bias) * expected, expected))
     estimate = channel.variance(observed, omega)
     if estimate is not None:
         error = math.sqrt(4.0 / (count * channel.equations))
@@ -143,7 +144,7 @@ def _distance(channel, count, generator):
     samples = np.sum(np.reshape(first - second, (count, -1)) ** 2, axis=1)
     nodes = row_nodes(channel.tokens, generator.spawn(SCRAMBLINGS), channel.law)
     expected, error = channel.distance(pair, nodes)
-    return mean_check("distance of two outputs", samples, expected, DEVIATIONS * error)
+    return mean_check("distance of two outputs", samples, expected, DEVIATIONS * error, expected)
 
 
 def check_channel_command(

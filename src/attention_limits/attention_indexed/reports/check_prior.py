@@ -88,9 +88,9 @@ def _denoiser(law, noise, drawn, side, rng):
     expected = float(law.mmse(noise))
     allowance = FINITE / side * expected
     return [
-        mean_check(f"error of the denoiser, {where}", errors, expected, allowance),
-        mean_check(f"Nishimori identity, tr E[S|Y] (S - E[S|Y])^T / d, {where}", overlaps, 0.0, allowance),
-        mean_check(f"D times the mean derivative of the denoiser, {where}", responses, expected, allowance),
+        mean_check(f"error of the denoiser, {where}", errors, expected, allowance, expected),
+        mean_check(f"Nishimori identity, tr E[S|Y] (S - E[S|Y])^T / d, {where}", overlaps, 0.0, allowance, expected),
+        mean_check(f"D times the mean derivative of the denoiser, {where}", responses, expected, allowance, expected),
         mean_check(f"slope of the denoiser minus its mean derivative, {where}", slopes, 0.0, FINITE / side**2),
         same_check(f"denoiser, change under rotations, {where}", left.T @ turned @ right, estimate, EXACT),
     ]  # fmt: skip

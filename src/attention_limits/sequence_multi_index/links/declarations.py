@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.links.link import Link, inference
+from attention_limits.sequence_multi_index.links.link import Link, candidates_of, inference
 
 SYMMETRIES = ("rows", "all", "none")
 # Fields beyond this many standard deviations carry no probability; their candidates may be inaccurate.
@@ -18,6 +18,9 @@ ACCURACY = 1e-6
 # which its moments are compared with differences of log Z of this step, and the accuracy.
 MANY, SURE = 16384, 6.0
 FEW, STEP, DERIVATIVE = 64, 1e-3, 1e-3
+# Fields at which the density of a single noisy output is integrated, outputs that give its range, points of the integral, and
+# its accuracy.
+PLACES, DRAWS, POINTS, UNIT = 4, 2048, 8193, 0.02
 
 
 def problems_of(link: Link, count=64, seed=0) -> list[str]:
@@ -34,18 +37,27 @@ def problems_of(link: Link, count=64, seed=0) -> list[str]:
     found = _attribute_problems(link)
     if found:
         return found
+    try:
+        with np.errstate(all="ignore"):
+            return _problems(link, count, seed)
+    except Exception as error:
+        # A link of a file may raise anything.
+        shape = (count, link.rows, link.tokens)
+        return [f"the link fails on random fields of shape {shape}: {type(error).__name__}: {error}"]
+
+
+def _problems(link, count, seed):
     rng = np.random.default_rng(seed)
     h = rng.standard_normal((count, link.rows, link.tokens))
     found = list(_forward_problems(link, h))
     if found:
         return found
     noise = rng.standard_normal((count, link.noise_dimension))
+    found = list(_observe_problems(link, h, noise))
+    if found:
+        return found
     y = link.forward(h)
-    found = [
-        *_symmetry_problems(link, h, y),
-        *_invariance_problems(link, h, y, rng),
-        *_observe_problems(link, h, noise),
-    ]
+    found = [*_symmetry_problems(link, h, y), *_invariance_problems(link, h, y, rng)]
     try:
         form = inference(link)
     except ValueError as error:
@@ -80,12 +92,21 @@ def _forward_problems(link, h) -> Iterator[str]:
     if y.ndim < 1 or len(y) != len(h):
         yield f"forward must return (n, ...) for fields of shape (n, P, M): {h.shape} gave {y.shape}"
         return
-    if not np.issubdtype(y.dtype, np.floating) or not np.all(np.isfinite(y)):
-        bad = int(np.flatnonzero(~np.isfinite(y.astype(float)).reshape(len(h), -1).all(axis=1))[:1].sum())
-        yield f"forward must return finite floats; {_example(h[bad], y[bad])}"
+    if not np.issubdtype(y.dtype, np.floating):
+        yield f"forward must return real floating numbers, returns {y.dtype}; {_example(h[0], y[0])}"
         return
-    if not np.array_equal(link.forward(h), y):
-        yield "forward is not deterministic: noise belongs into observe, or into the parameter noise"
+    if not np.all(np.isfinite(y)):
+        bad = int(np.argmin(np.isfinite(y).reshape(len(h), -1).all(axis=1)))
+        yield f"forward must return finite numbers; {_example(h[bad], y[bad])}"
+        return
+    again = np.asarray(link.forward(h))
+    if not np.array_equal(again, y):
+        bad = _different(again, y, 0.0) or 0
+        yield (
+            "forward is not deterministic: noise belongs into observe, or into the parameter noise; "
+            f"{_example(h[bad], y[bad])}, and {_text(again[bad])} when called again"
+        )
+        return
     batched = np.asarray(link.forward(h.reshape(-1, 8, *h.shape[1:])))
     if batched.shape != (len(h) // 8, 8, *y.shape[1:]) or not np.allclose(batched.reshape(y.shape), y, rtol=1e-9):
         yield f"forward must act on the last two axes alone: fields (n, S, P, M) gave {batched.shape}, or other values"
@@ -128,9 +149,36 @@ def _invariance_problems(link, h, y, rng) -> Iterator[str]:
 
 
 def _observe_problems(link, h, noise) -> Iterator[str]:
-    observed = np.asarray(link.observe(h, noise))
-    if observed.ndim < 1 or len(observed) != len(h) or not np.all(np.isfinite(observed)):
-        yield f"observe must return finite numbers (n, ...) for fields (n, P, M): {h.shape} gave {observed.shape}"
+    given = h.copy()
+    observed = np.asarray(link.observe(given, noise.copy()))
+    if not np.array_equal(given, h):
+        yield "observe changes the fields it is given"
+        return
+    real = np.issubdtype(observed.dtype, np.number) and not np.iscomplexobj(observed)
+    if observed.ndim < 1 or len(observed) != len(h) or not real:
+        yield (
+            f"observe must return real numbers (n, ...) for fields (n, P, M): {h.shape} gave {observed.dtype} of shape "
+            f"{observed.shape}"
+        )
+        return
+    if not np.all(np.isfinite(observed)):
+        bad = int(np.argmin(np.isfinite(observed).reshape(len(h), -1).all(axis=1)))
+        yield f"observe must return finite numbers; {_example(h[bad], observed[bad])}"
+        return
+    again = np.asarray(link.observe(h, noise))
+    if not np.array_equal(again, observed):
+        bad = int(np.argmax(np.any((again != observed).reshape(len(h), -1), axis=1)))
+        yield (
+            "observe is not a function of fields and noise: set noise_dimension, and use the noise that observe gets; "
+            f"{_example(h[bad], observed[bad])}, and {_text(again[bad])} when called again"
+        )
+        return
+    same = np.asarray(link.observe(h, np.broadcast_to(noise[:1], noise.shape)))
+    if np.array_equal(same, np.broadcast_to(same[:1], same.shape)):
+        yield (
+            f"the output does not depend on the fields: {_example(h[0], same[0])}, {_example(h[1], same[1])}, and all of "
+            f"{len(h)} random fields give the same"
+        )
 
 
 def _fibre_problems(link, h, observed, rng) -> Iterator[str]:
@@ -144,15 +192,23 @@ def _fibre_problems(link, h, observed, rng) -> Iterator[str]:
     free = rng.standard_normal((n, 9, free_rows, link.tokens))
     free[:, 0] = h[:, :free_rows]
     angles = rng.standard_normal((9, link.angles))
-    candidates, log_weight = (np.asarray(x) for x in link.fibre(observed, free, angles))
-    count = log_weight.shape[-1] if log_weight.ndim == 3 else "K"
-    rest = link.rows - free_rows
-    wanted = ((n, 9, count, rest, link.tokens), (n, 9, count))
-    if (candidates.shape, log_weight.shape) != wanted:
+    given = observed.copy(), free.copy(), angles.copy()
+    raw = [np.shape(values) for values in link.fibre(*given)]
+    if not all(np.array_equal(x, y) for x, y in zip(given, (observed, free, angles), strict=True)):
+        yield "fibre changes the outputs, the free rows or the angles it is given"
+        return
+    try:
+        candidates, log_weight = candidates_of(link, observed, free, angles)
+    except ValueError:
+        wanted = (n, 9, "K", link.rows - free_rows, link.tokens)
         yield (
-            f"fibre must return candidates and log_weight of shapes (n, S, K, P - free_rows, M) = {wanted[0]} and (n, S, K), "
-            f"got {candidates.shape} and {log_weight.shape}"
+            f"fibre must return candidates and log_weight of shapes (n, S, K, P - free_rows, M) = {wanted} and (n, S, K), or "
+            f"arrays that broadcast to them, got {raw[0]} and {raw[1]}"
         )
+        return
+    again = candidates_of(link, observed, free, angles)
+    if not all(np.array_equal(x, y, equal_nan=True) for x, y in zip(again, (candidates, log_weight), strict=True)):
+        yield f"fibre is not deterministic: two calls for the output {_text(observed[0])} differ"
         return
     if np.any(np.isnan(log_weight)) or np.any(log_weight == np.inf):
         yield "a log_weight of the fibre is NaN or +inf: a candidate that does not exist has -inf"
@@ -194,7 +250,7 @@ def _fibre_symmetry_problems(link, observed, free, angles, candidates, log_weigh
 
     The nodes are closed under this change of sign, so that a field of unknown sign has the posterior mean zero exactly.
     """
-    mirrored, weights = (np.asarray(x) for x in link.fibre(observed, -free, -angles))
+    mirrored, weights = candidates_of(link, observed, -free, -angles)
     distance = np.abs(candidates[:, :, :, None] + mirrored[:, :, None]).max(axis=(4, 5))
     present = np.isfinite(log_weight)
     same = np.isfinite(weights)[:, :, None] & present[..., None]
@@ -213,12 +269,25 @@ def _fibre_symmetry_problems(link, observed, free, angles, candidates, log_weigh
 
 def _likelihood_problems(link, h, observed, rng) -> Iterator[str]:
     fields = np.concatenate([h[:, None], rng.standard_normal((len(h), 8, *h.shape[1:]))], axis=1)
-    values = np.asarray(link.log_likelihood(observed, fields))
-    if values.shape != fields.shape[:2]:
-        yield f"log_likelihood must return (n, S) = {fields.shape[:2]}, got {values.shape}"
+    given, outputs = fields.copy(), observed.copy()
+    values = np.asarray(link.log_likelihood(outputs, given))
+    if not (np.array_equal(given, fields) and np.array_equal(outputs, observed)):
+        yield "log_likelihood changes the outputs or the fields it is given"
+        return
+    if values.shape != fields.shape[:2] or not np.issubdtype(values.dtype, np.floating):
+        yield f"log_likelihood must return real numbers (n, S) = {fields.shape[:2]}, got {values.dtype} of shape {values.shape}"
         return
     if np.any(np.isnan(values)) or np.any(values == np.inf):
-        yield "log_likelihood is NaN or +inf somewhere"
+        n, s = np.argwhere(np.isnan(values) | (values == np.inf))[0]
+        yield f"log_likelihood is {values[n, s]} for the output {_text(observed[n])} at h = {_text(fields[n, s])}"
+        return
+    again = np.asarray(link.log_likelihood(observed, fields))
+    if not np.array_equal(values, again):
+        n, s = np.argwhere(values != again)[0]
+        yield (
+            f"log_likelihood is not deterministic: {values[n, s]:.6g}, and {again[n, s]:.6g} when called again, for the output "
+            f"{_text(observed[n])} at h = {_text(fields[n, s])}"
+        )
         return
     if link.sign_symmetry != "none" and not np.allclose(values, link.log_likelihood(observed, -fields)):
         yield f"log_likelihood changes with the sign of all fields, against sign_symmetry = {link.sign_symmetry!r}"
@@ -226,6 +295,53 @@ def _likelihood_problems(link, h, observed, rng) -> Iterator[str]:
     if len(impossible):
         first = impossible[0]
         yield f"the true fields have likelihood zero: {_example(h[first], observed[first])}"
+        return
+    if np.array_equal(values, np.broadcast_to(values[:, :1], values.shape)):
+        yield (
+            f"log_likelihood does not depend on the fields: {values[0, 0]:.6g} for the output {_text(observed[0])} at "
+            f"h = {_text(fields[0, 0])} and at h = {_text(fields[0, 1])}"
+        )
+        return
+    yield from _normalisation_problems(link, h, observed, values[:, 0], rng)
+
+
+def _normalisation_problems(link, h, observed, values, rng) -> Iterator[str]:
+    """The probabilities of all outputs add up to one: those of an output without noise, and the density of a single one.
+
+    Links with an entropy of their own are left to the statistical checks, as are noisy outputs of several entries.
+    """
+    if not link.noise_dimension:
+        wrong = np.flatnonzero(np.abs(values) > ACCURACY)
+        if len(wrong):
+            first = wrong[0]
+            yield (
+                "log_likelihood is not normalised: an output without noise has the probability one, log_likelihood zero, at the "
+                f"fields that gave it, not {values[first]:.6g}; {_example(h[first], observed[first])}"
+            )
+        return
+    if observed[0].size != 1:
+        return
+    for place in h[:PLACES]:
+        many = np.broadcast_to(place, (DRAWS, *place.shape))
+        drawn = np.asarray(link.observe(many, rng.standard_normal((DRAWS, link.noise_dimension))), dtype=float)
+        different = np.unique(drawn)
+        discrete = 16 * len(different) < DRAWS
+        low, high = different[0], different[-1]
+        # Twice the range on each side: a density that decays more slowly is left to the statistical checks.
+        points = different if discrete else np.linspace(3.0 * low - 2.0 * high, 3.0 * high - 2.0 * low, POINTS)
+        outputs, alone = points.reshape(-1, *drawn.shape[1:]), np.broadcast_to(place, (len(points), 1, *place.shape))
+        density = np.exp(np.asarray(link.log_likelihood(outputs, alone))[:, 0])
+        total = density.sum() if discrete else density.sum() * (points[1] - points[0])
+        # Tails or spikes between the points: the density itself must be resolved.
+        spread = np.abs(np.diff(density)).max() if not discrete else 0.0
+        if abs(total - 1.0) > UNIT and spread < 0.1 * density.max():
+            what = (
+                f"add up to {total:.4g} over the outputs {_text(points)}"
+                if discrete
+                else f"integrate to {total:.4g} over y"
+            )
+            yield f"log_likelihood is not normalised: its exponentials {what}, not to 1, at h = {_text(place)}"
+            return
 
 
 def _moments_problems(link, rng) -> Iterator[str]:

@@ -41,7 +41,8 @@ class Link:
         fibre(observed, free, angles) -> candidates, log_weight
 
     from observed (n, *output) as `observe` gives it, free (n, S, free_rows, M) and angles (S, angles), or (1, 0) without any, to
-    candidates (n, S, K, P - free_rows, M) and log_weight (n, S, K), where -inf marks a missing candidate. Unless the sign
+    candidates (n, S, K, P - free_rows, M) and log_weight (n, S, K), where -inf marks a missing candidate, or to arrays that
+    broadcast to these shapes (`candidates_of`): without free rows S may be 1. Unless the sign
     symmetry is "none", -free and -angles give the same candidates with all signs changed, and the same weights. Noisy and
     discrete links write
 
@@ -134,6 +135,21 @@ class Link:
         if inference(self) == "fibre":
             return -np.inf
         return np.nan if self.noise_dimension else 0.0
+
+
+def candidates_of(link: Link, observed, free, angles):
+    """`fibre` of a link, broadcast to the candidates (n, S, K, P - free_rows, M) and log_weight (n, S, K); read-only.
+
+    observed (n, *output), free (n, S, free_rows, M) and angles (S, angles), or (1, 0) without any. Raises ValueError if the
+    arrays do not broadcast to these shapes.
+    """
+    candidates, log_weight = (np.asarray(values) for values in link.fibre(observed, free, angles))
+    count = candidates.shape[-3] if candidates.ndim >= 3 else 1
+    shape = (len(observed), max(free.shape[1], len(angles)), count)
+    return (
+        np.broadcast_to(candidates, (*shape, link.rows - link.free_rows, link.tokens)),
+        np.broadcast_to(log_weight, shape),
+    )
 
 
 def inference(link: Link) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from attention_limits.numerics.differences import FIRST, OFFSETS, SECOND
-from attention_limits.pipeline.checks import Check, mean_check, same_check
+from attention_limits.pipeline.checks import Check, mean_check, refined, same_check
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.channels.sampling.importance import (
     MAX_SIGNED_ROWS,
@@ -43,12 +43,23 @@ def channel_checks(channel: Channel, outputs: int, rng) -> list[Check]:
     found = [_shapes(channel, rng)]
     if found[0].passed:
         found += [
-            *(_sampled_derivatives(channel, rng) if channel.sampled else _derivatives(channel, rng)),
+            *(
+                refined(lambda count: _sampled_derivatives(channel, count, rng), SCRAMBLINGS)
+                if channel.sampled
+                else _derivatives(channel, rng)
+            ),
             *_signs(channel, rng),
             *_rotations(channel, rng),
             *_precision(channel, rng),
-            _normalisation(channel, outputs, rng),
-            *_nishimori(channel, outputs, rng),
+            *refined(lambda count: [_normalisation(channel, count, rng)], outputs),
+            *(
+                check
+                for where, coupling in (("Q = 0", (0.0, 0.0)), ("coupled rows", (0.5, 0.1)))
+                for check in refined(
+                    lambda count, where=where, coupling=coupling: _nishimori(channel, where, coupling, count, rng),
+                    outputs,
+                )
+            ),
         ]
     return [replace(check, name=f"{channel.method}: {check.name}") for check in found]
 
@@ -109,23 +120,23 @@ def _derivatives(channel, rng):
     ]  # fmt: skip
 
 
-def _sampled_derivatives(channel, rng):
-    """The same for the mean, over independent scramblings: the slope of log Z on the nodes of the general sampling."""
+def _sampled_derivatives(channel, scramblings, rng):
+    """The same for the mean, over independent `scramblings`: the slope of log Z on the nodes of the general sampling."""
     link, fibre = channel.link, inference(channel.link) == "fibre"
     # Likelihoods that jump have no derivative at nodes that move with omega: those of hardly known rows do not move.
     Q = _overlap(channel, *((0.4, 0.1) if fibre else (0.1, 0.0)))
     _, omega, observed, V = _draw(link, Q, SAMPLED, rng)
     along, dual = _directions(link, V, SAMPLED, rng)
     differences, slopes = [], []
-    for one in channel.independent(SCRAMBLINGS, max(1.0, LEAST / channel.resolution)):
+    for one in channel.independent(scramblings, max(1.0, LEAST / channel.resolution)):
         nodes = one.nodes[0].astype(float)
         up, down = (
             fibre_moments(link, observed, omega + t * along, V, nodes)[0] for t in (SAMPLED_STEP, -SAMPLED_STEP)
         )
         slopes.append(np.einsum("npa,npa->n", dual, one.posterior(observed, omega, V).mean))
         differences.append((up - down) / (2.0 * SAMPLED_STEP) - slopes[-1])
-    allowance = RATIO_BIAS * (1.0 + np.abs(np.mean(slopes, axis=0)))
-    return [mean_check("posterior mean minus derivative of log Z", differences, allowance=allowance)]
+    unit = 1.0 + np.abs(np.mean(slopes, axis=0))
+    return [mean_check("posterior mean minus derivative of log Z", differences, allowance=RATIO_BIAS * unit, unit=unit)]
 
 
 def _moved(channel, rng, turn):
@@ -206,30 +217,33 @@ def _normalisation(channel, outputs, rng):
     return mean_check("normalisation, E[Z'/Z]", ratio, 1.0, bias + 1e-6)
 
 
-def _nishimori(channel, outputs, rng):
-    """The identity for first moments, at part of the information, and for second moments, with and without any."""
+def _nishimori(channel, where, coupling, outputs, rng):
+    """The identity for first and second moments at the overlap of this `coupling`, with or without information."""
     link, found = channel.link, []
     size = link.rows * link.tokens
     upper = np.triu_indices(size)
-    for where, Q in (("Q = 0", _overlap(channel, 0.0, 0.0)), ("coupled rows", _overlap(channel, 0.5, 0.1))):
-        h, omega, observed, V = _draw(link, Q, outputs, rng)
-        moments = channel.posterior(observed, omega, V)
-        known = np.isfinite(moments.log_z)
-        means = moments.means.reshape(2, outputs, size)
-        true = (h - omega).reshape(outputs, size)
-        first = np.einsum("ni,nj->nij", means[0], true - means[1])
-        both = 0.5 * np.einsum("ni,nj->nij", means[0], means[1])
-        seconds = moments.covariances.reshape(2, outputs, size, size) + both + both.transpose(0, 2, 1)
-        excess = np.einsum("ni,nj->nij", true, true) - seconds[1]
-        kinds = {
-            "E[h - omega - m]": true - means.mean(axis=0),
-            "E[m (h - omega - m)^T]": first,
-            "E[h h - s], s = E[h h | y]": excess[:, *upper],
-            "E[s (h h - s)]": (seconds[0] * excess)[:, *upper],
-        }
-        bias = _bias(moments, float(V[0, 0]))
-        for name, products in kinds.items():
-            # Where no node hits a candidate there is no posterior; its share enters the bias.
-            products[~known] = 0.0
-            found.append(mean_check(f"Nishimori identity, {name}, {where}", products, allowance=bias + 1e-6))
+    h, omega, observed, V = _draw(link, _overlap(channel, *coupling), outputs, rng)
+    moments = channel.posterior(observed, omega, V)
+    known = np.isfinite(moments.log_z)
+    means = moments.means.reshape(2, outputs, size)
+    true = (h - omega).reshape(outputs, size)
+    first = np.einsum("ni,nj->nij", means[0], true - means[1])
+    both = 0.5 * np.einsum("ni,nj->nij", means[0], means[1])
+    seconds = moments.covariances.reshape(2, outputs, size, size) + both + both.transpose(0, 2, 1)
+    excess = np.einsum("ni,nj->nij", true, true) - seconds[1]
+    kinds = {
+        "E[h - omega - m]": true - means.mean(axis=0),
+        "E[m (h - omega - m)^T]": first,
+        "E[h h - s], s = E[h h | y]": excess[:, *upper],
+        "E[s (h h - s)]": (seconds[0] * excess)[:, *upper],
+    }
+    bias = _bias(moments, float(V[0, 0]))
+    # Sharp outputs far from zero have second moments above one.
+    units = {"E[s (h h - s)]": 1.0 + np.mean(seconds[0] ** 2, axis=0)[upper]}
+    for name, products in kinds.items():
+        # Where no node hits a candidate there is no posterior; its share enters the bias.
+        products[~known] = 0.0
+        found.append(
+            mean_check(f"Nishimori identity, {name}, {where}", products, 0.0, bias + 1e-6, units.get(name, 1.0))
+        )
     return found

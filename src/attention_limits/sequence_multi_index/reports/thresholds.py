@@ -172,14 +172,19 @@ def _row(link, number, steps, replicas):
         "converged": sum(step.converged for step in found), "resolved": min(step.resolved for step in steps),
     }  # fmt: skip
     if not found and row["bound"] > 1.0 / ZERO:
-        text = f"{number}. none: one iteration multiplies a small overlap by alpha F, and F = 0 to {1.0 / row['bound']:.0e}"
-        return row | {"text": text + _next_order(link)}
-    if not found and np.isfinite(steps[0].bound):
+        known = "with the learned rows recovered, " if number > 1 else ""
+        text = f"{number}. none: {known}one iteration multiplies a small overlap by alpha F"
+        text += f", and F = 0 to {1.0 / row['bound']:.0e}"
+        return row | {"text": text + (_next_order(link) if number == 1 else "")}
+    if not found and np.isfinite(row["bound"]) and number > 1:
+        text = (
+            f"no further row is learned below alpha = {row['bound']:.4g}; the rows learned before are recovered there"
+        )
+        return row | {"text": f"{number}. {text}"}
+    if not found and np.isfinite(row["bound"]):
         return row | {"text": f"{number}. no weak recovery below alpha = {row['bound']:.4g}"}
     if not found:
-        return row | {
-            "text": f"{number}. no further row is learned before the learned rows are recovered, to 1 - Q = 2e-5"
-        }
+        return row | {"text": f"{number}. not computed: the branch of the learned rows ends without a threshold"}
     # All replicas share the error of few nodes.
     row["error"] = float(np.hypot(error, np.nan_to_num(np.mean([step.shift for step in found]))))
     row["learnt"] = _rows(np.mean([step.direction for step in found], axis=0))

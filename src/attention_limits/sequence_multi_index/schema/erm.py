@@ -193,7 +193,7 @@ class ErmTransition(OfErm):
     """State evolution determines where the semantic solution beats another one, and where it beats the best constant output."""
 
     model: ErmModel = ErmModel()
-    grid: TransitionGrid
+    grid: TransitionGrid = TransitionGrid()
     solver: TransitionSolver = TransitionSolver()
 
     @classmethod
@@ -205,12 +205,10 @@ class ErmTransition(OfErm):
 
     @classmethod
     def cross_checks(cls, estimator):
-        """The range of alpha is not empty, a key is scanned, and the checks of target, student and loss."""
+        """The range of alpha is not empty, and the checks of target, student and loss."""
         smallest, largest = estimator.solver.smallest, estimator.solver.largest
         if not smallest < largest:
             yield ("solver", "largest"), f"{largest:g}: allowed: more than smallest = {smallest:g}"
-        elif not estimator.grid:
-            yield ("grid",), f"{{}}: allowed: at least one of {', '.join(fields(cls, 'grid'))}"
         else:
             yield from super().cross_checks(estimator)
 

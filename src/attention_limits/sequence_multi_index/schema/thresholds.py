@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from attention_limits.pipeline.experiments.specification import Axis, Section, Specification, Whole, fields
+from attention_limits.pipeline.experiments.specification import Axis, Section, Specification, Whole
 from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, POSTERIOR
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.schema.checks import OfNodes
@@ -95,14 +95,11 @@ class RecoverySolver(Section):
 
 
 class OfAtlas(OfNodes, Specification):
-    """An estimator of many models; at least one key is scanned."""
+    """An estimator of one model, or of many whose keys are scanned."""
 
     @classmethod
     def cross_checks(cls, estimator):
-        """At least one key is scanned, all layers have a place, and the checks of the link."""
-        if not estimator.grid:
-            yield ("grid",), f"{{}}: allowed: at least one of {', '.join(fields(cls, 'grid'))}"
-            return
+        """All layers have a place, and the checks of the link."""
         layers = getattr(estimator.solver, "layers", None)
         deepest = max(estimator.grid.get("depth", [estimator.model.get("depth", 1)]))
         if layers is not None and deepest > layers:
@@ -115,7 +112,7 @@ class Staircase(OfAtlas):
     """Linear stability determines all thresholds of weak recovery, one after the other."""
 
     model: TeacherModel = TeacherModel()
-    grid: TeacherGrid
+    grid: TeacherGrid = TeacherGrid()
     solver: StaircaseSolver = StaircaseSolver()
 
 
@@ -123,7 +120,7 @@ class ThresholdAtlas(OfAtlas):
     """Linear stability determines the thresholds of weak recovery of many models, by layers."""
 
     model: TeacherModel = TeacherModel()
-    grid: TeacherAtlasGrid
+    grid: TeacherAtlasGrid = TeacherAtlasGrid()
     solver: AtlasSolver = AtlasSolver()
 
 
@@ -131,7 +128,7 @@ class ExactRecovery(OfAtlas):
     """State evolution brackets the number of samples from which on everything is recovered exactly."""
 
     model: TeacherModel = TeacherModel()
-    grid: TeacherAtlasGrid
+    grid: TeacherAtlasGrid = TeacherAtlasGrid()
     solver: RecoverySolver = RecoverySolver()
 
 

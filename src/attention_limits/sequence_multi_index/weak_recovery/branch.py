@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.optimize import brentq
 
 from attention_limits.numerics.probability.statistics import combine_unbiased
@@ -26,6 +27,8 @@ SMALLEST_SHARE = 0.05
 SMALLEST_PRECISION = 1e-3
 # Largest accepted relative change of Q_hat per iteration of its shape.
 SHAPE_TOLERANCE = 1e-3
+# A branch is followed up to this level per learned direction, 1 - Q = 2e-5 for Gaussian weights; beyond it, it is known.
+HIGHEST_LEVEL = 11.0
 
 
 @dataclass(frozen=True)
@@ -53,8 +56,14 @@ class BranchPoint:
     resolved: float
 
 
+def recovered_overlap(channel: Channel, known, prior: Prior | None = None):
+    """Q (P, P) where the directions `known` (P, j) of the whitened rows are recovered, to 1 - Q = 2e-5, and the rest is not."""
+    prior = as_prior(prior, channel.link)
+    return prior.confined(known, np.expm1(HIGHEST_LEVEL) * np.eye(known.shape[1]))
+
+
 def branch_point(
-    channel: Channel, nodes, subspace, level, start, tolerance=SHAPE_TOLERANCE, prior: Prior | None = None
+    channel: Channel, nodes, subspace, level, start, tolerance=SHAPE_TOLERANCE, prior: Prior | None = None, known=None
 ) -> BranchPoint:
     """The point of a branch at a level.
 
@@ -73,13 +82,17 @@ def branch_point(
         Largest accepted relative change of Q_hat per iteration, which is damped by one half.
     prior : Prior, optional
         Standard normal weights by default.
+    known : array (P, j), optional
+        Directions orthogonal to the subspace that are recovered; none by default.
     """
     prior, size = as_prior(prior, channel.link), subspace.shape[1]
+    known = np.zeros((channel.link.rows, 0)) if known is None else known
+    everything = np.concatenate([subspace, known], axis=1)
     columns, symmetry = prior.root @ subspace, prior.symmetry(channel.link)
     last = {}
 
     def moments_at(precision):
-        overlap = prior.confined(subspace, precision)
+        overlap = prior.confined(everything, block_diag(precision, np.expm1(HIGHEST_LEVEL) * np.eye(known.shape[1])))
         V = prior.second_moment - 0.5 * (overlap + overlap.T)
         omega, observed = sample_outputs(channel.link, overlap, V, nodes.points)
         return channel.posterior(observed, omega, V), V
@@ -104,7 +117,7 @@ def branch_point(
     outcome = iterate(step, first, tolerance, 1 if size == 1 else 200, lookahead=4)
     if not last or not np.all(np.isfinite(outcome.value)):
         return BranchPoint(np.nan, np.full((size, size), np.nan), np.nan, False, 0.0)
-    rest = complement(subspace)
+    rest = complement(everything)
     basis = symmetric_basis(rest.shape[1], symmetry == "rows")
     excess = excess_moments(last["moments"], last["V"], prior.root @ rest)
     found = leading_instability(response_blocks(excess, nodes.weights, basis), basis)

@@ -5,6 +5,9 @@ confined to the learned subspace U. On this branch the rest stays at zero until 
 is the subspace learned next, and so on (Troiani et al. 2025, arXiv:2502.00901, for two layers; this module computes any number of
 steps).
 
+If the branch ends in the recovery of U before anything else is learned, more data leave Q = 1 on U, and F_rest no longer changes:
+the next threshold is 1 / ||F_rest(U recovered)||. The staircase goes on with U known.
+
 A branch is followed in its level, -log det(I - Q) = log det(I + Q_hat), which grows along it whether alpha does or not: at a
 given level, Q_hat = alpha U^T E sum_a g_a g_a^T U fixes alpha. A one-dimensional U needs no iteration. Taking
 the limit of full overlap instead of following the branch gives other, smaller numbers: the limits do not commute.
@@ -17,24 +20,28 @@ followed for standard normal weights alone; other priors then have the first thr
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.priors.gaussian import as_prior
 from attention_limits.sequence_multi_index.priors.overlaps import LARGEST_OVERLAP
 from attention_limits.sequence_multi_index.priors.prior import Prior
-from attention_limits.sequence_multi_index.state_evolution.linear_response import HALF_OF_THE_NODES
+from attention_limits.sequence_multi_index.state_evolution.linear_response import (
+    HALF_OF_THE_NODES,
+    SIGNIFICANT,
+)
 from attention_limits.sequence_multi_index.weak_recovery.branch import (
+    HIGHEST_LEVEL,
     SHAPE_TOLERANCE,
     SMALLEST_PRECISION,
     branch_point,
     complement,
     principal,
+    recovered_overlap,
 )
 from attention_limits.sequence_multi_index.weak_recovery.crossing import Crossing, polish, search
 from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold, instability_at
 
-# A branch is followed up to this level per learned direction, 1 - Q = 2e-5 for Gaussian weights.
-HIGHEST_LEVEL = 11.0
 # One in PILOT_DIVISOR nodes, at least FEWEST_PILOT_NODES, locates a threshold first, to this accuracy of the level.
 PILOT_DIVISOR, FEWEST_PILOT_NODES, PILOT_ACCURACY = 8, 32, 0.02
 
@@ -46,8 +53,8 @@ class Step:
     Attributes
     ----------
     alpha : float
-        Threshold: 0 if learned from any alpha on; NaN if nothing more is learned on this branch up to HIGHEST_LEVEL or before
-        the rest of it is recovered exactly, or if at zero overlap no eigenvalue of F is above its noise.
+        Threshold: 0 if learned from any alpha on; NaN if no eigenvalue of F is above its noise, at zero overlap or where all
+        learned directions are recovered, or if the branch cannot be followed.
     error : float
         Standard error: of the first threshold that of `first_threshold.FirstThreshold`, which covers the bias of few nodes; of
         the others half of the difference between the thresholds on the two halves of the nodes. NaN where a half has none.
@@ -55,7 +62,7 @@ class Step:
         Mean of the thresholds on both halves minus alpha: the error of few nodes, which independent scramblings share. A sampled
         channel has a new scrambling of half as many nodes on each half. Zero for the first threshold.
     bound : float
-        Where the first alpha is NaN: nothing is learned below this alpha. Else NaN.
+        Where alpha is NaN and the branch could be followed: nothing more is learned below this alpha. Else NaN.
     direction : array (P, P)
         Subspace learned at this step, as its eigenmatrix, positive and of unit trace (NaN where alpha is).
     overlap : array (P, P)
@@ -115,24 +122,31 @@ def staircase(
     if not np.isfinite(first.alpha):
         add(Step(np.nan, np.nan, np.nan, first.bound, nothing, zero, True, first.resolved))
         return steps
-    learned, direction = np.zeros((size, 0)), first.direction
+    direction = first.direction
     add(Step(first.alpha, first.error, 0.0, np.nan, _of_rows(direction, prior), zero, True, first.resolved))
     if not ((prior.rotations and prior.isotropic) or prior.symmetry(channel.link) == "rows"):
         return steps
-    start, level = np.zeros((0, 0)), 0.0
+    known, learned, start, level = np.zeros((size, 0)), np.zeros((size, 0)), np.zeros((0, 0)), 0.0
     while True:
-        added = principal(direction)
-        learned = np.concatenate([learned, added], axis=1)
-        if learned.shape[1] == size or len(steps) == most:
+        learned = np.concatenate([learned, principal(direction)], axis=1)
+        if known.shape[1] + learned.shape[1] == size or len(steps) == most:
             return steps
         start = _extended(start, learned.shape[1])
-        found = _next_threshold(channel, nodes, learned, start, level, tolerance, prior)
-        if found is None:
+        found, end = _next_threshold(channel, nodes, known, learned, start, level, tolerance, prior)
+        if found is None and not np.isfinite(end):
             add(Step(np.nan, np.nan, np.nan, np.nan, nothing, nothing, True, 1.0))
             return steps
+        if found is None:
+            known, learned = np.concatenate([known, learned], axis=1), np.zeros((size, 0))
+            start, level = np.zeros((0, 0)), 0.0
+            step, direction = _beyond(channel, nodes, known, end, prior)
+            add(step)
+            if not np.isfinite(step.alpha):
+                return steps
+            continue
         point = found.point
-        overlap = prior.confined(learned, point.precision)
-        rest = complement(learned)
+        overlap = _overlap(channel, known, learned, point.precision, prior)
+        rest = complement(np.concatenate([known, learned], axis=1))
         # All outputs share the nodes of a sampled channel that led to this point: other nodes decide which direction grows, if
         # any.
         grows, resolved = instability_at(channel, nodes, overlap, rest, prior)
@@ -141,10 +155,39 @@ def staircase(
             return steps
         direction = rest @ grows.direction @ rest.T
         shown = _of_rows(direction, prior)
-        error, shift = _error_of_nodes(channel, nodes, learned, found, level, tolerance, prior)
+        error, shift = _error_of_nodes(channel, nodes, known, learned, found, level, tolerance, prior)
         converged, resolved = point.converged, min(resolved, point.resolved)
         add(Step(found.alpha, error, shift, np.nan, shown, overlap, converged, resolved))
         start, level = point.precision, found.level
+
+
+def _overlap(channel, known, learned, precision, prior):
+    """Q (P, P) of recovered directions and of a branch."""
+    size = known.shape[1]
+    both = np.concatenate([learned, known], axis=1)
+    return prior.confined(both, block_diag(precision, np.expm1(HIGHEST_LEVEL) * np.eye(size)))
+
+
+def _beyond(channel, nodes, known, end, prior):
+    """The step where the directions `known` are recovered, from alpha = `end` on, and its eigenmatrix of the whitened rows."""
+    rest, overlap = complement(known), recovered_overlap(channel, known, prior)
+    grows, resolved = instability_at(channel, nodes, overlap, rest, prior)
+    if not grows.significant:
+        largest = max(grows.eigenvalue, 0.0) + SIGNIFICANT * max(grows.noise, grows.error)
+        nothing = np.full_like(overlap, np.nan)
+        bound = max(end, 1.0 / largest) if largest > 0 else np.inf
+        return Step(np.nan, np.nan, np.nan, bound, nothing, overlap, True, resolved), nothing
+    direction = rest @ grows.direction @ rest.T
+    alpha = max(end, 1.0 / grows.eigenvalue)
+    halves = [
+        instability_at(part, half, overlap, rest, prior)[0].eigenvalue
+        for part, half in zip(channel.independent(2, finer=HALF_OF_THE_NODES), nodes.blocks(2), strict=True)
+    ]
+    shift = 0.5 * sum(max(end, 1.0 / value) if value > 0 else np.nan for value in halves) - alpha
+    step = Step(
+        alpha, grows.error / grows.eigenvalue**2, shift, np.nan, _of_rows(direction, prior), overlap, True, resolved
+    )
+    return step, direction
 
 
 def _of_rows(direction, prior):
@@ -166,8 +209,8 @@ def _recovered(learned, precision, prior):
     return spectrum[-learned.shape[1]] >= LARGEST_OVERLAP - 1e-12
 
 
-def _branch(channel, nodes, learned, prior):
-    return lambda level, precision: branch_point(channel, nodes, learned, level, precision, prior=prior)
+def _branch(channel, nodes, known, learned, prior):
+    return lambda level, precision: branch_point(channel, nodes, learned, level, precision, prior=prior, known=known)
 
 
 def _accuracy(learned, tolerance):
@@ -175,15 +218,15 @@ def _accuracy(learned, tolerance):
     return max(tolerance, SHAPE_TOLERANCE) if learned.shape[1] > 1 else tolerance
 
 
-def _next_threshold(channel, nodes, learned, start, begin, tolerance, prior) -> Crossing | None:
-    """Where the growth crosses one above the level `begin`, or None up to the highest level.
+def _next_threshold(channel, nodes, known, learned, start, begin, tolerance, prior) -> tuple[Crossing | None, float]:
+    """Where the growth crosses one above the level `begin`; without a crossing None, and the alpha of the recovery, NaN if none.
 
     On a branch of one direction a part of the nodes locates the threshold, and all nodes compute it from this guess. If the part
     finds nothing, or an overlap that jumps, all nodes search the whole branch.
     """
 
     def on(some):
-        return _branch(channel, some, learned, prior)
+        return _branch(channel, some, known, learned, prior)
 
     highest, tolerance = HIGHEST_LEVEL * learned.shape[1], _accuracy(learned, tolerance)
 
@@ -194,16 +237,28 @@ def _next_threshold(channel, nodes, learned, start, begin, tolerance, prior) -> 
         part = search(on(nodes.head(len(nodes) // PILOT_DIVISOR)), start, begin, highest, PILOT_ACCURACY, recovered)
         found = None if part is None or part.jumps else polish(on(nodes), part, begin, highest, tolerance)
         if found is not None and not recovered(found.point):
-            return found
-    return search(on(nodes), start, begin, highest, tolerance, recovered)
+            return found, np.nan
+    at, alphas, last = on(nodes), [0.0], {}
+
+    def noted(level, precision):
+        point = at(level, precision)
+        alphas.append(point.alpha)
+        last.update(level=level, point=point)
+        return point
+
+    found = search(noted, start, begin, highest, tolerance, recovered)
+    if found is not None or not last or not np.isfinite(last["point"].growth):
+        return found, np.nan
+    ended = last["level"] >= highest or recovered(last["point"])
+    return None, float(max(alphas)) if ended else np.nan
 
 
-def _error_of_nodes(channel, nodes, learned, found, begin, tolerance, prior):
+def _error_of_nodes(channel, nodes, known, learned, found, begin, tolerance, prior):
     """`Step.error` and `Step.shift` of a crossing; NaN where one half of the nodes has no crossing."""
     highest, tolerance = HIGHEST_LEVEL * learned.shape[1], _accuracy(learned, tolerance)
     alphas = []
     for part, half in zip(channel.independent(2, finer=HALF_OF_THE_NODES), nodes.blocks(2), strict=True):
-        at = _branch(part, half, learned, prior)
+        at = _branch(part, half, known, learned, prior)
         near = polish(at, found, begin, highest, tolerance)
         if near is None:
             near = search(at, found.point.precision, begin, highest, tolerance)

@@ -15,6 +15,7 @@ import numpy as np
 from attention_limits.numerics.simd.aligned_arrays import NUMBERS_AT_ONCE
 from attention_limits.sequence_multi_index.links.link import (
     Link,
+    candidates_of,
     inference,
 )
 
@@ -200,7 +201,7 @@ def _weigh(link, observed, omega, prior, proposals, nodes):
         # All rows are drawn: the output only gives the weights.
         return deviation[:, :, None], (log_ratio + link.log_likelihood(observed, fields))[:, :, None]
     angles = np.tile(nodes[:, free * tokens :], (proposals.centre.shape[1], 1))
-    candidates, log_weight = link.fibre(observed, fields, angles)
+    candidates, log_weight = candidates_of(link, observed, fields, angles)
     bound = candidates - omega[:, None, None, free:]
     # A missing candidate has weight zero and must not spoil the sums.
     bound = np.where(np.isfinite(log_weight)[..., None, None], bound, 0.0)

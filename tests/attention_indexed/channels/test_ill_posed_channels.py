@@ -1,0 +1,67 @@
+"""An ill-posed channel of a file is refused by its quick check with an example."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from attention_limits.attention_indexed.channels.files import problems_of
+from attention_limits.attention_indexed.channels.output import GaussianNoise, OutputChannel
+
+STREAM = np.random.default_rng(0)
+
+
+@dataclass(frozen=True)
+class Sound(OutputChannel):
+    """y = h_12 + N(0, 1)."""
+
+    def output(self, h):
+        return h[..., 0, 1].copy()
+
+    def draw(self, h, generator):
+        return h[:, 0, 1] + generator.standard_normal(len(h))
+
+    def log_likelihood(self, observed, h):
+        return -0.5 * (observed[:, None] - h[..., 0, 1]) ** 2
+
+
+def changed(self, h):
+    h += 1.0
+    return h[..., 0, 1].copy()
+
+
+def overwritten(self, observed, h):
+    values = Sound.log_likelihood(self, observed, h)
+    h *= 0.0
+    return values
+
+
+ILL_POSED = {
+    "the output does not depend on the scores: h = [[": {
+        "output": lambda self, h: np.zeros(h.shape[:-2]), "draw": lambda self, h, generator: generator.standard_normal(len(h)),
+    },
+    "log_likelihood does not depend on the scores": {"log_likelihood": lambda self, y, h: np.zeros(h.shape[:2])},
+    "output must be finite: h = [[": {"output": lambda self, h: np.log(h[..., 0, 1])},
+    "output must be real numbers (n = 32, ...), got complex128": {"output": lambda self, h: 1j * h[..., 0, 1]},
+    "output must be real numbers (n = 32, ...), got float64 of shape ()": {"output": lambda self, h: h.sum()},
+    "output changes the scores": {"output": changed},
+    "output is random": {"output": lambda self, h: h[..., 0, 1] + STREAM.standard_normal()},
+    "draw must return finite real outputs": {"draw": lambda self, h, generator: np.log(h[:, 0, 1])},
+    "log_likelihood is nan for y = ": {"log_likelihood": lambda self, y, h: np.log(h[..., 0, 1]) + 0.0 * y[:, None]},
+    "log_likelihood must return real numbers (n, S)": {"log_likelihood": lambda self, y, h: h[..., 0, 1] + 0j},
+    "log_likelihood is random": {
+        "log_likelihood": lambda self, y, h: Sound.log_likelihood(self, y, h) + STREAM.standard_normal()
+    },
+    "log_likelihood changes the outputs or the scores": {"log_likelihood": overwritten},
+    "the true scores have likelihood zero": {"log_likelihood": lambda self, y, h: np.where(h[..., 0, 1] < 0, -np.inf, 0.0)},
+}  # fmt: skip
+
+
+def test_sound_channels_have_no_problems():
+    assert list(problems_of(Sound(2))) == list(problems_of(GaussianNoise(Sound(3), 0.1))) == []
+
+
+@pytest.mark.parametrize("message", ILL_POSED)
+def test_an_ill_posed_channel_is_refused(message):
+    found = list(problems_of(type("Ill", (Sound,), ILL_POSED[message])(2)))
+    assert any(message in problem for problem in found), found
