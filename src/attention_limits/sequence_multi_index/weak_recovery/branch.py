@@ -57,7 +57,10 @@ class BranchPoint:
 
 
 def recovered_overlap(channel: Channel, known, prior: Prior | None = None):
-    """Q (P, P) where the directions `known` (P, j) of the whitened rows are recovered, to 1 - Q = 2e-5, and the rest is not."""
+    """Q (P, P) where the directions `known` (P, j) of the whitened rows are recovered, to 1 - Q = 2e-5, and the rest is not.
+
+    `channel` gives P; the `prior` is standard normal by default.
+    """
     prior = as_prior(prior, channel.link)
     return prior.confined(known, np.expm1(HIGHEST_LEVEL) * np.eye(known.shape[1]))
 
