@@ -4,14 +4,17 @@ import argparse
 import errno
 import io
 import os
+import re
 import sys
 import time
+from collections.abc import Mapping
 from importlib import import_module, metadata
 from pathlib import Path
+from typing import NoReturn
 
 from attention_limits.interface.extras import extras
 from attention_limits.pipeline.base.arguments import mapping, named, whole
-from attention_limits.pipeline.base.errors import CubeError, SpecError
+from attention_limits.pipeline.base.errors import CubeError, SpecError, did_you_mean
 from attention_limits.pipeline.base.provenance import PACKAGE, SOURCE
 from attention_limits.pipeline.base.threads import limit_threads
 
@@ -19,8 +22,33 @@ from attention_limits.pipeline.base.threads import limit_threads
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+class _Parser(argparse.ArgumentParser):
+    """A parser whose help ends with an `example`, the words after its name, on a line that a user can copy.
+
+    Its errors name the command or the option that a wrong word most likely means.
+    """
+
+    def __init__(self, *arguments, example: str | None = None, **options):
+        super().__init__(*arguments, **options)
+        self.example = example
+
+    def format_help(self) -> str:
+        last = "" if self.example is None else f"\nexample:\n  {self.prog} {self.example}".rstrip() + "\n"
+        return super().format_help() + last
+
+    def error(self, message: str) -> NoReturn:
+        choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        option = re.search(r"unrecognized arguments: (--[\w-]+)", message)
+        if choice:
+            message += did_you_mean(choice[1], re.findall(r"[\w-]+", choice[2]))
+        elif option:
+            message += did_you_mean(option[1], re.findall(r"--[\w-]+", self.format_usage()))
+        super().error(message)
+
+
+def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+    """The parser, and that of each command by its name."""
+    parser = _Parser(
         prog="attention-limits",
         description="Compute, merge, draw and inspect the learning limits of attention models.",
         epilog="Exit codes: 0 done, 1 unexpected error, or a full or read-only disk, 2 wrong input (one line per problem).",
@@ -28,33 +56,44 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"%(prog)s {metadata.version('attention-limits')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    scaled = argparse.ArgumentParser(add_help=False)
+    scaled = _Parser(add_help=False)
     scaled.add_argument("--scale", default="laptop", choices=("laptop", "paper", "smoke"), help="default: laptop")
     scaled.add_argument("--seed", type=whole(0), default=0, help="root seed of all random streams (default: 0)")
     scaled.add_argument("--set", type=mapping, default={}, metavar="JSON", help="changes of models: family, model, key")
     scaled.add_argument("--results", default="results", help="folder of all results (default: results)")
-    project = argparse.ArgumentParser(add_help=False, parents=[scaled])
+    project = _Parser(add_help=False, parents=[scaled])
     project.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
-    families = argparse.ArgumentParser(add_help=False, parents=[project])
+    families = _Parser(add_help=False, parents=[project])
     families.add_argument("--families", nargs="*", default=[], metavar="FAMILY", help="default: all")
-    file = argparse.ArgumentParser(add_help=False)
+    file = _Parser(add_help=False)
     file.add_argument("spec", type=Path, metavar="SPEC", help="file config/<family>/experiments/<experiment>.yaml")
 
-    def command(name: str, function: str, text: str, *parents) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=text, parents=parents)
+    def command(name: str, function: str, text: str, example: str, *parents) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, parents=parents, example=example)
         made.set_defaults(function=function)
         return made
 
-    run = command("run", "cli.jobs:run_command", "compute chunks of an experiment", file, scaled)
+    spec = "config/sequence_multi_index/experiments/fig1_learning_curve.yaml"
+    cube = "results/cubes/sequence_multi_index/fig1_learning_curve.nc"
+    run = command(
+        "run", "cli.jobs:run_command", "compute chunks of an experiment", f"{spec} --estimator gamp", file, scaled
+    )
     run.add_argument("--estimator", required=True, help="an estimator of the experiment, or its data")
     run.add_argument("--chunk", help="name of one chunk (default: all chunks that are missing or not current)")
     run.add_argument("--output", type=Path, help="file of the chunk (default: below results/chunks)")
     run.add_argument("--threads", type=whole(1), default=1, help="threads of BLAS and numba (default: 1)")
 
-    merge = command("merge", "cli.jobs:merge_command", "join all chunks of an experiment into its cube", file, scaled)
+    merge = command(
+        "merge", "cli.jobs:merge_command", "join all chunks of an experiment into its cube", spec, file, scaled
+    )
     merge.add_argument("--output", type=Path, help="file of the cube (default: below results/cubes)")
 
-    draw = command("draw", "cli.jobs:draw_command", "draw a figure from cubes, as PDF and PNG")
+    draw = command(
+        "draw",
+        "cli.jobs:draw_command",
+        "draw a figure from cubes, as PDF and PNG",
+        f"sequence_multi_index/fig1_left {cube} --output curve.pdf",
+    )
     draw.add_argument("figure", metavar="FAMILY/FIGURE", help="module in the folder figures of a family")
     draw.add_argument("cubes", type=Path, nargs="+", metavar="CUBE", help="the figure gets each by its file name")
     draw.add_argument("--output", type=Path, required=True, metavar="FIGURE.pdf", help="the PNG is put beside it")
@@ -62,21 +101,51 @@ def _parser() -> argparse.ArgumentParser:
     expected = "the cube_digest that each cube must have (default: any)"
     draw.add_argument("--expect", nargs="+", default=[], metavar="SHA256", help=expected)
 
-    check = command("check", "cli.reports:check_command", "validate experiment files at every scale")
+    check = command("check", "cli.reports:check_command", "validate experiment files at every scale", spec)
     check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment file")
-    command("list", "cli.reports:list_command", "list experiments and figures with the number of their files", project)
-    command("summary", "cli.reports:summary_command", "print the results of a run and unconverged points", project)
-    landing = command("landing", "cli.landing:landing_command", "write the front page of a run", project)
+    command(
+        "list",
+        "cli.reports:list_command",
+        "list experiments and figures with the number of their files",
+        "--scale paper",
+        project,
+    )
+    command(
+        "summary",
+        "cli.reports:summary_command",
+        "print the results of a run and unconverged points",
+        "--results results",
+        project,
+    )
+    landing = command(
+        "landing",
+        "cli.landing:landing_command",
+        "write the front page of a run",
+        "--output results/index.html",
+        project,
+    )
     landing.add_argument("--output", type=Path, required=True, metavar="INDEX.html", help="the page")
     estimated = "estimate CPU hours of the jobs that are left, from finished jobs"
-    command("estimate", "cli.reports:estimate_command", estimated, families)
-    show = command("show", "cli.reports:show_command", "summarise a cube as text")
+    command("estimate", "cli.reports:estimate_command", estimated, "--scale paper --families potts_mlm", families)
+    show = command("show", "cli.reports:show_command", "summarise a cube as text", cube)
     show.add_argument("cube", type=Path, metavar="CUBE")
 
-    audit = command("audit", "cli.reports:audit_command", "compare published numbers with the cubes", families)
+    audit = command(
+        "audit",
+        "cli.reports:audit_command",
+        "compare published numbers with the cubes",
+        "--output results/audit.md",
+        families,
+    )
     audit.add_argument("--output", type=Path, required=True, metavar="TABLE.md", help="a JSON file is put beside it")
 
-    refine = command("refine", "cli.reports:refine_command", "add grid values where a curve bends", file)
+    refine = command(
+        "refine",
+        "cli.reports:refine_command",
+        "add grid values where a curve bends",
+        f"{spec} {cube} --estimator state_evolution",
+        file,
+    )
     refine.add_argument("cube", type=Path, metavar="CUBE", help="its cube, which holds the curve")
     refine.add_argument("--estimator", required=True, help="estimator whose grid is refined")
     refine.add_argument("--key", default="alpha", help="grid key (default: alpha)")
@@ -90,7 +159,7 @@ def _parser() -> argparse.ArgumentParser:
         *(f"{path.parent.name}.commands" for path in sorted(SOURCE.glob("*/commands.py"))),
     ):
         import_module(f"{PACKAGE}.{name}").add(commands)
-    return parser
+    return parser, commands.choices
 
 
 def _leave_the_terminal_and_the_notebook() -> None:
@@ -107,20 +176,20 @@ def _leave_the_terminal_and_the_notebook() -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return the exit code: 0, 1 for a full or read-only disk, 2 for wrong input; exceptions pass through."""
     _leave_the_terminal_and_the_notebook()
-    parser = _parser()
+    parser, parsers = _parser()
     known, rest = parser.parse_known_args(arguments)
     options = vars(known)
     if "parameters" in options:
         try:
             options["parameters"] = named(rest)
         except ValueError as error:
-            parser.error(str(error))
+            parsers[options["command"]].error(str(error))
     elif rest:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        parsers[options["command"]].error(f"unrecognized arguments: {' '.join(rest)}")
     if "threads" in options:
         # numpy and numba are imported below, when the command runs.
         limit_threads(options.pop("threads"))
-    del options["command"]
+    command = options.pop("command")
     if "set" in options:
         from attention_limits.pipeline.experiments.messages import validated
         from attention_limits.pipeline.experiments.project import Run
@@ -128,7 +197,7 @@ def main(arguments: list[str] | None = None) -> int:
         written = {key: options.pop(key) for key in ("scale", "seed", "set", "results")}
         options["run"], wrong = validated(Run, written)
         if wrong:
-            parser.error("; ".join(f"--{'.'.join(keys)}: {text}" for keys, text in wrong))
+            parsers[command].error("; ".join(f"--{'.'.join(keys)}: {text}" for keys, text in wrong))
     module, _, function = options.pop("function").partition(":")
     try:
         with extras():

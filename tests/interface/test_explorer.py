@@ -112,3 +112,18 @@ def test_it_opens_on_the_first_figure_of_the_readme():
     first = re.search(r"docs/figures/smi_(\w+)\.png", (ROOT / "README.md").read_text(encoding="utf-8"))[1]
     family, cube = OPENS
     assert cube in read_yaml(ROOT / "config" / family / "figures.yaml")[first]["cubes"]
+
+
+def test_one_path_or_cubes_in_memory(tmp_path, monkeypatch):
+    """A path alone gives a page beside it; Datasets have the names of their experiments."""
+    monkeypatch.chdir(tmp_path)
+    model = {"channel": "linear", "tokens": 2, "ratio": 0.5}
+    cube = al.compute("attention_indexed.state_evolution", model, {"alpha": [0.1, 0.2]}, experiment="mine")
+    cube.to_netcdf("other.nc")
+    page = al.explore("other.nc")
+    assert (page, page.is_file()) == (Path("other.html"), True)
+    page = al.explore([cube, "other.nc"])
+    assert page == Path("explorer.html")
+    assert re.findall('"name": "(mine|other)"', page.read_text(encoding="utf-8")) == ["mine", "other"]
+    with pytest.raises(SpecError, match="allowed: a Dataset that compute or open returns"):
+        al.explore(xr.Dataset())

@@ -72,21 +72,23 @@ def test_csv_comes_back(cube):
         "# overlap: Q; overlap; 1 exact; 1\n# converged: \n# left out, more than 64 values per point: path\n"
     )
     back = pd.read_csv(io.StringIO(text), comment="#")
-    pd.testing.assert_frame_equal(back, al.table(cube), check_dtype=False)
+    pd.testing.assert_frame_equal(back, pd.DataFrame(al.table(cube)), check_dtype=False)
 
 
 def test_parquet_comes_back_with_its_units(cube, tmp_path):
     table, path = al.table(cube, aggregate=True), tmp_path / "table.parquet"
     write_parquet(table, path)
     back = pd.read_parquet(path)
-    pd.testing.assert_frame_equal(back, table)
+    pd.testing.assert_frame_equal(back, pd.DataFrame(table))
     assert back.attrs["units"]["overlap"] == "Q; overlap; 1 exact; 1"
     assert back.attrs["left_out"] == ["path"]
 
 
 def test_parquet_without_its_library(cube, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(SpecError, match=r"pip install attention-limits\[parquet\]"):
+    with pytest.raises(
+        SpecError, match=r"pip install \"attention-limits\[parquet\]\", or in a checkout pip install \"\.\[parquet\]\""
+    ):
         write_parquet(al.table(cube), tmp_path / "table.parquet")
 
 
@@ -176,3 +178,17 @@ def test_every_estimator_is_described():
         assert (keys.meaning.str.len() > 0).all()
     with pytest.raises(SpecError, match=r"potts_mlm.gamp: no such estimator"):
         al.describe("potts_mlm.gamp")
+
+
+def test_a_table_prints_whole(cube):
+    table = al.table(cube, "overlap")
+    assert list(table) == list(al.table(cube, ["overlap"]))
+    long = table.assign(text="word " * 40, **{f"column{k}": 0.125 for k in range(20)})
+    for frame in (long, long[long.alpha > 0.5]):
+        printed, page = repr(frame), frame._repr_html_()
+        for whole in (printed, page):
+            assert all(f"column{k}" in whole for k in range(20))
+            assert ("word " * 40).strip() in whole
+            assert "..." not in whole
+        assert page.count("<tr") == len(frame) + 1
+    assert type(long[["text"]]) is type(table)

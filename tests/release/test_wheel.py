@@ -66,6 +66,10 @@ def environment(tmp_path):
     return tmp_path / "venv" / "bin" / "python"
 
 
+def missing(package, extra):
+    return f'{package} is not installed: pip install "attention-limits[{extra}]", or in a checkout pip install ".[{extra}]"'
+
+
 def test_the_wheel_computes_in_an_empty_environment(environment, tmp_path):
     folder = tmp_path / "empty"
     folder.mkdir()
@@ -77,10 +81,7 @@ def test_the_wheel_computes_in_an_empty_environment(environment, tmp_path):
     # 1 - alpha K / (2 nu) would be linear; the error at alpha = 0 is 1, below 1 above.
     assert "[1.0, 0." in first
     assert str(tmp_path / "venv") in first
-    assert refused == [
-        "matplotlib is not installed: pip install attention-limits[plot]",
-        "jax is not installed: pip install attention-limits[training]",
-    ]
+    assert refused == [missing("matplotlib", "plot"), missing("jax", "training")]
     asked = [
         str(environment),
         "-m",
@@ -91,7 +92,7 @@ def test_the_wheel_computes_in_an_empty_environment(environment, tmp_path):
         "curve.pdf",
     ]
     picture = subprocess.run(asked, cwd=folder, env=plain, capture_output=True, text=True, check=False)
-    assert picture.stderr == "attention-limits: matplotlib is not installed: pip install attention-limits[plot]\n"
+    assert picture.stderr == f"attention-limits: {missing('matplotlib', 'plot')}\n"
     commands = subprocess.run(
         [str(environment), "-m", "attention_limits", "thresholds", "--channel", "linear", "--tokens", "2"],
         cwd=folder, env=plain, capture_output=True, text=True, check=True,

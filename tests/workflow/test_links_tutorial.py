@@ -63,7 +63,7 @@ def test_a_lie_stops_before_any_job(project, capsys):
     path = Path("links/mine.py")
     path.write_text(path.read_text().replace('"all"', '"rows"'))
     assert main(["check", str(project)]) == 2
-    assert "gated.yaml: model: the sign of row 0 changes the output" in capsys.readouterr().err
+    assert "gated.yaml: model: the sign of row 1 changes the output" in capsys.readouterr().err
     path.write_text(
         path.read_text().replace("-np.log(np.abs(gate))", "np.log(np.abs(gate))").replace('"rows"', '"all"')
     )

@@ -9,6 +9,7 @@ def add(commands) -> None:
         "check-channel",
         help="test a channel of extensive width on random scores",
         epilog="Parameters of the channel follow by name: --kept 2.",
+        example="softmax --tokens 3",
     )
     channel.add_argument(
         "channel", metavar="FILE.py:NAME", help="a channel in a Python file, or the name of a provided one"

@@ -10,9 +10,9 @@ from attention_limits.pipeline.base.arguments import mapping, whole
 def add(commands: Any) -> None:
     """Add the parsers to the `commands` of argparse. Two of them get every other `--name value` as `parameters`."""
 
-    def command(name: str, text: str, **more: str) -> ArgumentParser:
+    def command(name: str, text: str, example: str, more: str | None = None) -> ArgumentParser:
         # With abbreviations the key `a` of a model would be --aggregate.
-        made = commands.add_parser(name, help=text, allow_abbrev=False, **more)
+        made = commands.add_parser(name, help=text, allow_abbrev=False, epilog=more, example=example)
         made.set_defaults(function=f"cli.interactive:{name}_command")
         return made
 
@@ -24,7 +24,8 @@ def add(commands: Any) -> None:
     compute = command(
         "compute",
         "run one estimator without an experiment file",
-        epilog="Keys of model, grid and solver follow by name: --skip 1 --alpha 0:1.6:17 (start:stop:num) or --alpha 0.5,1.",
+        "attention_indexed.state_evolution --channel softmax --tokens 2 --ratio 0.5 --alpha 0:0.3:31 --plot curve.pdf",
+        "Keys of model, grid and solver follow by name; --alpha takes 0.5, or 0.5,1, or 0:0.3:31 (start:stop:num).",
     )
     keys_follow(compute)
     compute.add_argument("estimator", metavar="FAMILY.ESTIMATOR", help="a name that the command estimators prints")
@@ -47,8 +48,8 @@ def add(commands: Any) -> None:
     thresholds = command(
         "thresholds",
         "print the thresholds of a link, or of a channel of extensive width, with errors",
-        epilog="Keys of the model and of the solver follow by name: --link deep_attention --skip 1 --nodes 2048, or "
-        "--channel softmax --tokens 2 --ratio 0.5.",
+        "--channel softmax --tokens 2 --ratio 0.5",
+        "Keys of the model and of the solver follow by name: --link deep_attention --skip 1 --nodes 2048, or --channel softmax.",
     )
     keys_follow(thresholds)
     thresholds.add_argument(
@@ -56,14 +57,16 @@ def add(commands: Any) -> None:
     )
     thresholds.add_argument("--replicas", type=whole(1), help="scramblings of the nodes (default: 4, for links)")
 
-    export = command("export", "print a cube as CSV, or write CSV or Parquet")
+    export = command("export", "print a cube as CSV, or write CSV or Parquet", "cube.nc --csv table.csv")
     export.add_argument("cube", type=Path, metavar="CUBE")
     for kind in ("csv", "parquet"):
         text = "write this file (default: beside the cube)"
         export.add_argument(f"--{kind}", type=Path, nargs="?", const=Path(), metavar=f"TABLE.{kind}", help=text)
     export.add_argument("--aggregate", action="store_true", help=aggregate)
 
-    explore = command("explore", "write cubes as one offline page for a browser")
+    explore = command(
+        "explore", "write cubes as one offline page for a browser", "results/cubes/*/*.nc --output cubes.html"
+    )
     explore.add_argument("cubes", type=Path, nargs="+", metavar="CUBE")
     explore.add_argument("--output", "-o", type=Path, required=True, metavar="EXPLORER.html")
     explore.add_argument(
@@ -73,6 +76,8 @@ def add(commands: Any) -> None:
         help="folder of config/ with figures and published numbers (default: here)",
     )
 
-    command("estimators", "list the estimators of all families")
-    describe = command("describe", "list the keys of an estimator: allowed values, default, meaning")
+    command("estimators", "list the estimators of all families", "")
+    describe = command(
+        "describe", "list the keys of an estimator: allowed values, default, meaning", "sequence_multi_index.gamp"
+    )
     describe.add_argument("estimator", metavar="FAMILY.ESTIMATOR", help="a name that the command estimators prints")

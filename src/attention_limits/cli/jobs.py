@@ -3,9 +3,9 @@
 import importlib
 from pathlib import Path
 
-from attention_limits.pipeline.base.errors import CubeError, SpecError
+from attention_limits.pipeline.base.errors import CubeError, SpecError, allowed_names, did_you_mean
 from attention_limits.pipeline.base.files import replacing
-from attention_limits.pipeline.base.provenance import has_module
+from attention_limits.pipeline.base.provenance import SOURCE, has_module
 from attention_limits.pipeline.experiments.estimator import Experiment
 from attention_limits.pipeline.experiments.experiment import at_scales
 from attention_limits.pipeline.experiments.figures import figure_module
@@ -17,7 +17,7 @@ def run_command(spec: Path, estimator: str, chunk: str | None, output: Path | No
     experiment = _ready(spec, run)
     selected = experiment.all_estimators.get(estimator)
     if selected is None:
-        raise SpecError([f"{spec}: --estimator: {estimator!r}: allowed: {', '.join(experiment.all_estimators)}"])
+        raise SpecError([f"{spec}: --estimator: {estimator!r}: {allowed_names(estimator, experiment.all_estimators)}"])
     if chunk is not None and chunk not in selected.chunk:
         allowed = f"not a chunk at scale {run.scale}; allowed: {', '.join(selected.chunk)}"
         raise SpecError([f"{spec}: --chunk: {chunk!r}: {allowed}"])
@@ -75,7 +75,8 @@ def draw_command(figure: str, cubes: list[Path], output: Path, digest: str | Non
     family, _, name = figure.rpartition("/")
     module = figure_module(family, name)
     if not has_module(module):
-        raise SpecError([f"FIGURE: no module {module}"])
+        drawn = {f"{path.relative_to(SOURCE).parts[0]}/{path.stem}" for path in SOURCE.glob("*/figures/**/*.rst")}
+        raise SpecError([f"FIGURE: no module {module}{did_you_mean(figure, sorted(drawn))}"])
 
     import matplotlib
 

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
@@ -16,14 +17,15 @@ from attention_limits.interface.describe import family_and_name
 from attention_limits.interface.extras import extras
 from attention_limits.interface.given import objects_of, with_names
 from attention_limits.interface.workers import Task, workers_of
-from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError, allowed_names
 from attention_limits.pipeline.base.progress import progress
 from attention_limits.pipeline.cubes import reader
 from attention_limits.pipeline.cubes.chunks import is_current, merge
 from attention_limits.pipeline.experiments.estimator import Estimator, Experiment
 from attention_limits.pipeline.experiments.experiment import Family
 from attention_limits.pipeline.experiments.grid import Chunk, single
-from attention_limits.pipeline.experiments.specification import fields
+from attention_limits.pipeline.experiments.messages import json_schema
+from attention_limits.pipeline.experiments.specification import Specification, fields
 
 # The replicas are cut into at most this many chunks. A kill loses only the running chunk; each chunk appears when it is done.
 MOST_CHUNKS = 8
@@ -56,7 +58,8 @@ def compute(
         Parameters of the model, or the name of a model in `config/<family>/models.yaml` of the project. A link may be an object
         or a function of the caller; the cube records only its name.
     grid : mapping, optional
-        Values by key: a number, a sequence of numbers, or `{start, stop, num}`. `describe(estimator)` lists the keys.
+        Values by key: a number, a sequence of numbers, or `{"start": 0, "stop": 1, "num": 11}`. `describe(estimator)` lists the
+        keys.
     replicas : int
         Independent repetitions at each grid value.
     seed : int
@@ -88,13 +91,13 @@ def compute(
     """
     family, name = family_and_name(estimator)
     if name not in family.estimators:
-        raise SpecError([f"{estimator}: is data, not an estimator; allowed: {', '.join(family.estimators)}"])
+        raise SpecError([f"{estimator}: is data, not an estimator; {allowed_names(name, family.estimators)}"])
     for key, value, least in (("seed", seed, 0), ("workers", workers, 1)):
         if not isinstance(value, int | np.integer) or value < least:
             raise SpecError([f"{key}: {value!r}: allowed: a whole number ≥ {least}"])
     for key, section in (("grid", grid), ("solver", solver), ("data", data)):
         if not isinstance(section, Mapping | None):
-            raise SpecError([f"{key}: {section!r}: allowed: a mapping"])
+            raise SpecError([f"{key}: {section!r}: allowed: a mapping{_example(family.estimators[name], key)}"])
     source = Path(project, "config", family.name, "experiments", f"{experiment}.yaml")
     if isinstance(model, Mapping) and (own := objects_of(model)):
         _require_file(own, workers, folder)
@@ -111,7 +114,7 @@ def compute(
         for kind in document.get("data", {}):
             places += [(f"data.{kind}.solver.", f"data.{kind}."), (f"data.{kind}.grid.", "grid.")]
         problems = [_placed(problem.removeprefix(f"{source}: "), places) for problem in error.problems]
-        raise SpecError(dict.fromkeys(problems)) from None
+        raise SpecError(dict.fromkeys(map(_as_a_sequence, problems))) from None
     with tempfile.TemporaryDirectory() as temporary:
         task = replace(task, results=str(temporary if folder is None else folder))
         for item in made.all_estimators.values():
@@ -170,6 +173,17 @@ def _document(
     return {**document, "estimators": {name: written}}
 
 
+def _example(cls: type[Specification], section: str) -> str:
+    """How a grid is written, with a key of an estimator of this class, and all its keys; empty for other sections."""
+    if section != "grid":
+        return ""
+    node = json_schema(cls)["properties"]["grid"]
+    keys = list(node["properties"])
+    key = next(iter(node.get("required", keys)), keys[0])
+    forms = f'{{"{key}": [0.1, 0.2]}} or {{"{key}": {{"start": 0.1, "stop": 0.2, "num": 11}}}}'
+    return f" of values by key: {forms}; keys: {', '.join(keys)}"
+
+
 def _require_file(keys: list[str], workers: int, folder: str | Path | None) -> None:
     """Refuse arguments that an object of the caller excludes: only this process has it, and no digest notices an edit of it."""
     hint = "write it into a file and give 'path/to/file.py:name'"
@@ -181,7 +195,8 @@ def _require_file(keys: list[str], workers: int, folder: str | Path | None) -> N
 def _axis(values: Any) -> Any:
     if isinstance(values, Mapping | str):
         return _plain(values)
-    return {"values": np.atleast_1d(values).tolist()}
+    # An array of numbers and texts would hold texts alone.
+    return {"values": _plain(values) if isinstance(values, list | tuple) else np.atleast_1d(values).tolist()}
 
 
 def _plain(value: Any) -> Any:
@@ -199,6 +214,15 @@ def _placed(problem: str, places: Iterable[tuple[str, str]]) -> str:
         if problem.startswith(long):
             return short + problem.removeprefix(long)
     return problem
+
+
+def _as_a_sequence(problem: str) -> str:
+    """A problem with one of the values of a grid key as the caller wrote them: `grid.alpha[0]`, not `grid.alpha.values.0`."""
+    return re.sub(
+        r"^grid\.(\w+)\.values(?:\.(\d+))?:",
+        lambda found: f"grid.{found[1]}{f'[{found[2]}]' if found[2] else ''}:",
+        problem,
+    )
 
 
 def _run(made: Experiment, estimator: Estimator, task: Task, workers: int, finished: Callable | None) -> None:

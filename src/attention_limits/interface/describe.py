@@ -6,7 +6,8 @@ from importlib import resources
 
 import pandas as pd
 
-from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.interface.whole import Listing
+from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean
 from attention_limits.pipeline.base.provenance import SOURCE
 from attention_limits.pipeline.base.registry import registry
 from attention_limits.pipeline.experiments.experiment import Family, load_family
@@ -14,22 +15,6 @@ from attention_limits.pipeline.experiments.messages import describe as in_words
 from attention_limits.pipeline.experiments.messages import json_schema
 
 SECTIONS = ("model", "grid", "solver")
-
-
-class Listing(pd.DataFrame):
-    """A table of texts that prints completely: the lines in its attributes, in a notebook the uncut cells."""
-
-    @property
-    def _constructor(self) -> type[pd.DataFrame]:
-        # A part of the table is a plain table.
-        return pd.DataFrame
-
-    def __repr__(self) -> str:
-        return "\n".join(self.attrs["lines"])
-
-    def _repr_html_(self) -> str:
-        with pd.option_context("display.max_colwidth", None, "display.max_rows", None):
-            return super()._repr_html_()
 
 
 def families() -> list[Family]:
@@ -95,10 +80,14 @@ def family_and_name(estimator: str) -> tuple[Family, str]:
     found = {family.name: family for family in families()}
     name, _, own = estimator.partition(".") if isinstance(estimator, str) else ("", "", "")
     if name not in found:
-        raise SpecError([f"{estimator}: no such family; allowed: {', '.join(f'{name}.…' for name in found)}"])
+        every = [f"{family.name}.{item}" for family in found.values() for item in family.estimators]
+        more = f"{', '.join(f'{name}.…' for name in found)}{did_you_mean(estimator, every)}"
+        raise SpecError([f"{estimator}: no such family; allowed: {more}"])
     names = {**found[name].estimators, **found[name].data}
     if own not in names:
-        raise SpecError([f"{estimator}: no such estimator; allowed: {', '.join(f'{name}.{item}' for item in names)}"])
+        raise SpecError(
+            [f"{estimator}: no such estimator; {allowed_names(estimator, [f'{name}.{item}' for item in names])}"]
+        )
     return found[name], own
 
 

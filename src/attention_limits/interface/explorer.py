@@ -17,7 +17,7 @@ import xarray as xr
 
 from attention_limits.interface.compute import open as opened
 from attention_limits.interface.extras import extras
-from attention_limits.interface.table import grid_keys
+from attention_limits.interface.table import grid_keys, require_cube
 from attention_limits.pipeline.audit import Entry, Published, Table, reading
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.base.files import replacing
@@ -35,15 +35,19 @@ OPENS = ("sequence_multi_index", "fig1_learning_curve")
 _ATTRIBUTES = ("symbol", "long_name", "normalisation", "definition", "source", "units", "estimator")
 
 
-def explore(paths: Iterable[str | Path], output: str | Path, project: str | Path = ".") -> Path:
+def explore(
+    cubes: str | Path | xr.Dataset | Iterable[str | Path | xr.Dataset],
+    output: str | Path | None = None,
+    project: str | Path = ".",
+) -> Path:
     """Write one offline page that shows cubes, and return its path.
 
     Parameters
     ----------
-    paths : iterable of paths
-        Cubes of `compute`, or of the workflow.
-    output : path
-        The page, `.html`.
+    cubes : path or Dataset, or several of them
+        Cubes of `compute`, or files of cubes.
+    output : path, optional
+        The page, `.html`. By default it stands beside the file of a single cube, or it is `explorer.html`.
     project : path
         Folder whose `config/`, if there is one, says which figures and published numbers belong to the cubes.
 
@@ -54,13 +58,27 @@ def explore(paths: Iterable[str | Path], output: str | Path, project: str | Path
     CubeError
         If a cube is missing or damaged.
     """
-    output, cubes = Path(output), [(Path(path), opened(path)) for path in paths]
-    if not cubes or output.suffix != ".html":
+    given = [cubes] if isinstance(cubes, str | Path | xr.Dataset) else list(cubes)
+    if output is None:
+        alone = len(given) == 1 and not isinstance(given[0], xr.Dataset)
+        output = Path(given[0]).with_suffix(".html") if alone else "explorer.html"
+    output = Path(output)
+    if not given or output.suffix != ".html":
         raise SpecError([f"{output}: must end in .html, and there must be a cube"])
-    text = page([described(cube, path.stem, Path(project)) for path, cube in cubes])
+    text = page([described(*_opened(cube), Path(project)) for cube in given])
     with replacing(output) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return output
+
+
+def _opened(cube: str | Path | xr.Dataset) -> tuple[xr.Dataset, str]:
+    """A cube and its name: that of its file, or of its experiment."""
+    if isinstance(cube, str | Path):
+        return opened(cube), Path(cube).stem
+    require_cube(cube)
+    if "spec" not in cube.attrs:
+        raise SpecError(["cube: Dataset without the attribute spec; allowed: a Dataset that compute or open returns"])
+    return cube, json.loads(cube.attrs["spec"])["experiment"]
 
 
 def page(records: list[dict]) -> str:

@@ -23,4 +23,6 @@ def extras() -> Iterator[None]:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRAS:
             raise
-        raise SpecError([f"{package} is not installed: pip install attention-limits[{EXTRAS[package]}]"]) from None
+        extra = EXTRAS[package]
+        hint = f'pip install "attention-limits[{extra}]", or in a checkout pip install ".[{extra}]"'
+        raise SpecError([f"{package} is not installed: {hint}"]) from None

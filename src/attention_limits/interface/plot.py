@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from attention_limits.interface.table import grid_keys, require_cube
-from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError, allowed_names
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import BLACK, LAYER_COLORS, SKY, curve, flagged_entry, house_style, new_figure, points
 
@@ -63,7 +63,7 @@ def plot(
     free = [key for key in grid_keys(cube) if key in array.dims and key not in (color, panel)]
     x = x or max(free, key=lambda name: array.sizes[name], default=None)
     problems = [
-        f"{role}: {name!r}: allowed: {', '.join(map(str, array.dims))}"
+        f"{role}: {name!r}: {allowed_names(name, map(str, array.dims))}"
         for role, name in (("x", x), ("color", color), ("panel", panel))
         if name not in array.dims and (name or role == "x")
     ]
@@ -123,7 +123,7 @@ def drawn_variable(names: Iterable[str], y: str | None) -> str:
     if y is None:
         y = next((name for name in _USUAL if name in there), None)
     if y not in there:
-        raise SpecError([f"y: {y!r}: allowed: {', '.join(there)}" if y else f"y: missing; allowed: {', '.join(there)}"])
+        raise SpecError([f"y: {f'{y!r}:' if y else 'missing;'} {allowed_names(y or '', there)}"])
     return y
 
 

@@ -2,15 +2,16 @@
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pandas as pd
 import xarray as xr
 
 from attention_limits.interface.extras import extras
+from attention_limits.interface.whole import Whole
 from attention_limits.numerics.probability.statistics import mean_and_error
-from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError, allowed_names
 from attention_limits.pipeline.base.files import replacing
 from attention_limits.pipeline.cubes.readings import specifications
 
@@ -18,14 +19,14 @@ from attention_limits.pipeline.cubes.readings import specifications
 MOST_COLUMNS = 64
 
 
-def table(cube: xr.Dataset, variables: list[str] | None = None, *, aggregate: bool = False) -> pd.DataFrame:
+def table(cube: xr.Dataset, variables: str | Iterable[str] | None = None, *, aggregate: bool = False) -> pd.DataFrame:
     """One row per estimator, grid value and replica; one column per variable, or per entry of a vector or matrix.
 
     Parameters
     ----------
     cube : Dataset
         A cube of `compute`, or of the workflow.
-    variables : list of str, optional
+    variables : str or list of str, optional
         By default all that have at most 64 values per point; `left_out` in the attributes of the table names the others.
     aggregate : bool
         One row per grid value: mean over replicas, standard error (`_error`) and number of replicas (`_replicas`) of each column.
@@ -34,7 +35,8 @@ def table(cube: xr.Dataset, variables: list[str] | None = None, *, aggregate: bo
     Returns
     -------
     DataFrame
-        Rows without any number are dropped. `units` in its attributes maps each variable to symbol, normalisation and units.
+        It prints whole. Rows without any number are dropped. `units` in its attributes
+        maps each variable to symbol, normalisation and units.
 
     Raises
     ------
@@ -42,9 +44,10 @@ def table(cube: xr.Dataset, variables: list[str] | None = None, *, aggregate: bo
         If `cube` is no cube, or has no variable of a name.
     """
     require_cube(cube)
-    if unknown := [name for name in variables or [] if name not in cube.data_vars]:
+    variables = [variables] if isinstance(variables, str) else list(variables or [])
+    if unknown := [name for name in variables if name not in cube.data_vars]:
         raise SpecError(
-            [f"{name}: not in the cube; allowed: {', '.join(map(str, cube.data_vars))}" for name in unknown]
+            [f"{name}: not in the cube; {allowed_names(name, map(str, cube.data_vars))}" for name in unknown]
         )
     order = ["estimator", *grid_keys(cube), "replica"]
     chosen = variables or [str(name) for name in cube.data_vars if _width(cube[name], order) <= MOST_COLUMNS]
@@ -60,7 +63,7 @@ def table(cube: xr.Dataset, variables: list[str] | None = None, *, aggregate: bo
     frame = plain.to_dataframe(dim_order=index) if index else plain.expand_dims(point=1).to_dataframe()
     frame = frame[list(columns)]
     frame = frame.dropna(how="all", subset=numbers) if numbers else frame
-    frame = _aggregated(frame[numbers]) if aggregate else frame.reset_index(drop=not index)
+    frame = Whole(_aggregated(frame[numbers]) if aggregate else frame.reset_index(drop=not index))
     frame.attrs["units"] = {name: _unit(cube[name]) for name in chosen}
     frame.attrs["left_out"] = [str(name) for name in cube.data_vars if name not in chosen]
     return frame

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attention_limits.interface.given import with_names
-from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean
 from attention_limits.pipeline.base.provenance import PACKAGE
 from attention_limits.pipeline.experiments.messages import validated
 from attention_limits.pipeline.experiments.specification import Section
@@ -50,18 +50,19 @@ def thresholds(
     Returns
     -------
     DataFrame
-        Columns `value`, `error`, `normalisation`, `text`, and more by family; `attrs` holds the method and a warning, if any.
+        It prints whole. Columns `value`, `error`, `normalisation`, `text`, and more by family;
+        `attrs` holds the method and a warning, if any.
 
     Raises
     ------
     SpecError
         If a key or a value is not allowed. All problems are reported at once.
     """
-    import pandas
+    from attention_limits.interface.whole import Whole
 
     model = model if isinstance(model, Mapping) else {"link": model}
     rows, notes = found(family_of(model), model, solver, replicas, seed, project)
-    frame = pandas.DataFrame(rows).set_index("threshold")
+    frame = Whole(rows).set_index("threshold")
     frame.attrs |= notes
     return frame
 
@@ -93,7 +94,7 @@ def specification(family: str) -> type[Section]:
     """The keys of a question for the thresholds of a model of a `family`. Raises SpecError where it has none."""
     if family not in FAMILIES.values():
         raise SpecError(
-            [f"family: {family!r}: allowed: {', '.join(FAMILIES.values())}; others have no such thresholds"]
+            [f"family: {family!r}: {allowed_names(family, FAMILIES.values(), '; others have no such thresholds')}"]
         )
     return import_module(f"{PACKAGE}.{family}.schema.thresholds").Thresholds
 
@@ -103,5 +104,6 @@ def family_of(model: Mapping) -> str:
     for key, family in FAMILIES.items():
         if key in model:
             return family
-    allowed = " or ".join(f"{key} ({family})" for key, family in FAMILIES.items())
-    raise SpecError([f"model: needs one of the keys {allowed}; the other families have no such thresholds"])
+    keys = " or ".join(f"{key} ({family})" for key, family in FAMILIES.items())
+    meant = next(filter(None, (did_you_mean(key, FAMILIES) for key in model)), "")
+    raise SpecError([f"model: needs one of the keys {keys}; the other families have no such thresholds{meant}"])

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError, allowed_names
 from attention_limits.pipeline.base.files import digest
 from attention_limits.pipeline.base.provenance import PACKAGE, code_digest, has_module
 from attention_limits.pipeline.experiments.messages import located, validated
@@ -86,8 +86,8 @@ def load_published(root: Path, cubes: Mapping[str, Mapping]) -> list[Published]:
             name, known = entry.quantity, cubes[family]
             if name in entries:
                 found.append(f"{source}: {name}: has two entries")
-            allowed = ", ".join(known) or "none"
-            found += [f"{source}: {name}: cubes: {x!r}: allowed: {allowed}" for x in entry.cubes if x not in known]
+            unknown = [cube for cube in entry.cubes if cube not in known]
+            found += [f"{source}: {name}: cubes: {cube!r}: {allowed_names(cube, known)}" for cube in unknown]
             entries[name] = Published(family=family, **entry.plain())
     if found:
         raise SpecError(found)

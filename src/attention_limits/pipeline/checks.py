@@ -123,10 +123,11 @@ def _worst(ratios):
 
 
 def require_passed(subject: str, checks: Iterable[Check]) -> None:
-    """Print each check, and how many decide nothing. Raises SpecError with those of the object `subject` that fail."""
-    failed, undecided = [], 0
+    """Print each check, and last a verdict. Raises SpecError with the checks that fail, by the name `subject` of the object."""
+    failed, undecided, count = [], 0, 0
     for check in checks:
         print(check, flush=True)
+        count += 1
         undecided += check.undecided
         if check.failed:
             failed.append(f"{subject}: violated: {check}")
@@ -136,4 +137,5 @@ def require_passed(subject: str, checks: Iterable[Check]) -> None:
             flush=True,
         )
     if failed:
-        raise SpecError(failed)
+        raise SpecError([*failed, f"{subject}: {len(failed)} of {count} checks failed"])
+    print(f"{subject}: passes {f'{count - undecided} of' if undecided else 'all'} {count} checks")

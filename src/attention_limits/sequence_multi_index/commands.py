@@ -9,6 +9,7 @@ def add(commands) -> None:
         "check-link",
         help="test a link on random fields",
         epilog="Parameters of the link follow by name: --skip 1 --depth 2.",
+        example="deep_attention --skip 1 --depth 2",
     )
     link.add_argument("link", metavar="FILE.py:NAME", help="a link in a Python file, or the name of a provided one")
     link.add_argument("--outputs", type=whole(64), default=1024, help="outputs of each test (default: 1024)")
@@ -18,7 +19,8 @@ def add(commands) -> None:
     table = commands.add_parser(
         "threshold-table",
         help="write the thresholds of cubes as CSV and HTML",
-        epilog="Cubes of the estimators threshold_atlas and exact_recovery: results/cubes/sequence_multi_index/atlas_*.nc",
+        epilog="The cubes are those of the estimators threshold_atlas and exact_recovery.",
+        example="results/cubes/sequence_multi_index/atlas_*.nc",
     )
     table.add_argument("cubes", nargs="+", metavar="CUBE", help="files of cubes")
     table.add_argument(

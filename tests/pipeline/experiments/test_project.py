@@ -113,7 +113,9 @@ def test_a_variant_by_set(toy):
     pairs = zip(plain.all(), changed.all(), strict=True)
     assert [old.name for old, new in pairs if old.digest(0) != new.digest(0)] == ["growth_curve"]
     assert problems(toy, {"set": {"toy": {"round": {"gain": 4.0}}}})[0].startswith("set: round: not in ")
-    assert problems(toy, {"set": {"tyo": {}}}) == [f"--config: set: 'tyo': no folder {toy}/config/tyo/experiments"]
+    assert problems(toy, {"set": {"tyo": {}}}) == [
+        f"--config: set: 'tyo': no folder {toy}/config/tyo/experiments; did you mean toy?"
+    ]
     assert problems(toy, {"set": {"toy": {"steep": 4.0}}})[0].startswith("--config: set.toy.steep: 4.0: allowed: a map")
 
 
@@ -146,7 +148,9 @@ def test_the_message_names_the_file_where_the_value_stands_there(toy):
 
 def test_one_family_needs_no_list(toy):
     assert load_project(toy, {"families": "toy"}).run.families == ["toy"]
-    assert problems(toy, {"families": "tyo"}) == [f"--config: families: 'tyo': no folder {toy}/config/tyo/experiments"]
+    assert problems(toy, {"families": "tyo"}) == [
+        f"--config: families: 'tyo': no folder {toy}/config/tyo/experiments; did you mean toy?"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_good_values_come_back_with_defaults_and_plain():
         ("stop", 1, "1: allowed: true or false"),
         ("seeds", [], "[]: allowed: a list of at least 1 items and at most 2 items"),
         ("cap", -1, "-1: allowed: a number > 0"),
-        ("step", 1, "unknown key; allowed: cap, damping, method, rate, seeds, stop"),
+        ("step", 1, "unknown key; allowed: cap, damping, method, rate, seeds, stop; did you mean stop?"),
     ],
 )
 def test_one_wrong_value(key, value, message):

@@ -18,9 +18,9 @@ def changed(matrix, index, value):
 @pytest.mark.parametrize(
     ("sites", "colors", "message"),
     [
-        (changed(J, (0, 1), 1.1), U, r"J: entry \[0, 1\] = 1.1: the matrix must be symmetric"),
-        (changed(J, (1, 1), 3.0), U, r"J: entry \[1, 1\] = 3: the matrix must be zero on the diagonal"),
-        (J, changed(U, (1, 0), np.nan), r"U: entry \[1, 0\] = nan: the matrix must be finite"),
+        (changed(J, (0, 1), 1.1), U, r"J: row 1, column 2: 1.1: the matrix must be symmetric"),
+        (changed(J, (1, 1), 3.0), U, r"J: row 2, column 2: 3: the matrix must be zero on the diagonal"),
+        (J, changed(U, (1, 0), np.nan), r"U: row 2, column 1: nan: the matrix must be finite"),
         (J[:1, :1], U, r"J: shape \(1, 1\): must be square, at least 2 x 2"),
         (J, U[:1, :1], r"U: shape \(1, 1\)"),
         (J, np.zeros((2, 3)), r"U: shape \(2, 3\)"),

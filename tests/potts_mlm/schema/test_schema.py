@@ -22,7 +22,7 @@ from toy import REPOSITORY
         (("model", "couplings", "kind"), "contact", "model.couplings.density: missing; allowed: a number ≥ 0"),
         (("model", "couplings", "kind"), "ising", 'model.couplings.kind: "ising": allowed: contact, distances, file'),
         (("model", "couplings"), {"kind": "file", "file": "no.npy"}, "model.couplings.file: .*no.npy: cannot be read"),
-        (("model", "couplings"), {"kind": "file", "file": "odd.npy"}, r"odd.npy: entry \[0, 1\] = 1: .* must be symmetric"),
+        (("model", "couplings"), {"kind": "file", "file": "odd.npy"}, r"odd.npy: row 1, column 2: 1: .* must be symmetric"),
         (("model", "couplings"), {"kind": "file", "file": "big.npy"}, "big.npy: 5 rows; the model has 4"),
         (
             ("estimators", "factored_attention", "grid", "samples", "values"), [70],

@@ -171,7 +171,7 @@ BROKEN = {
     "posterior covariance, second derivative of log Z": (DEEP["trapezoid"], scaled("covariances", 1.1)),
     "posterior mean minus derivative of log Z": (DEEP["two tokens"], scaled("means", 1.2)),
     "mean, change under the sign of all fields": (DEEP["two tokens"], one_sided),
-    "mean, change under the sign of row 0": (DEEP["trapezoid"], one_sided),
+    "mean, change under the sign of row 1": (DEEP["trapezoid"], one_sided),
     "mean, change under a rotation of the rows": (RankAttention(), first_row_larger),
     "mean, change by single precision": (DEEP["trapezoid"], rounded),
     "normalisation, E[Z'/Z]": (DeepAttention(depth=1), lambda found, omega, single: replace(

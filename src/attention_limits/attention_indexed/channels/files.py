@@ -14,6 +14,7 @@ from attention_limits.attention_indexed.channels.output import (
     described_by,
 )
 from attention_limits.attention_indexed.model.score_law import SYMMETRIC
+from attention_limits.pipeline.base.errors import allowed_names
 from attention_limits.pipeline.base.user_files import execute
 
 
@@ -40,7 +41,7 @@ def channel_of_file(model: Mapping, project: Path) -> OutputChannel | GaussianNo
     unknown = sorted(set(parameters) - set(allowed))
     if unknown:
         raise ValueError(
-            f"{', '.join(unknown)}: no parameter of the channel {name}; allowed: {', '.join(allowed) or 'none'}"
+            f"{', '.join(unknown)}: no parameter of the channel {name}; {allowed_names(unknown[0], allowed)}"
         )
     try:
         channel = made(tokens=model["tokens"], **parameters)

@@ -12,6 +12,7 @@ import numpy as np
 from attention_limits.attention_indexed.channels.names import NAMES, place_of, untied_problem
 from attention_limits.attention_indexed.channels.protocol import Channel
 from attention_limits.attention_indexed.model.sizes import LEAST_TOKENS, MOST_TOKENS
+from attention_limits.pipeline.base.errors import allowed_names
 
 
 def load_channel(model: Mapping, project: Path) -> Channel:
@@ -74,7 +75,7 @@ def make_channel(name: str, tokens: int, beta: float = 1.0, untied: bool = False
     if untied and (problem := untied_problem(name, noise)):
         raise ValueError(problem)
     if name not in NAMES:
-        raise ValueError(f"channel {name!r}: allowed: {', '.join(NAMES)}")
+        raise ValueError(f"channel {name!r}: {allowed_names(name, NAMES)}")
     if noise and name != "linear":
         raise ValueError(f"noise: {noise:g}: the channel {name} takes no noise here; allowed: 0")
     if tokens < LEAST_TOKENS.get(name, 1):

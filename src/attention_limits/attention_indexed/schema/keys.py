@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field
 
 from attention_limits.attention_indexed.channels.names import NAMES, WITH_POSTERIOR
 from attention_limits.attention_indexed.model.sizes import ASPECTS
+from attention_limits.pipeline.base.errors import did_you_mean
 from attention_limits.pipeline.experiments.specification import Section, Whole
 
 # Below it the limit of small width is right to 1e-5, and the state evolution is not promised.
@@ -22,7 +23,8 @@ def _one_of(name: str, names: tuple[str, ...]) -> str:
     path, separator, wanted = name.rpartition(":")
     if name not in names and not (separator and path.endswith(".py") and wanted.isidentifier()):
         known = ", ".join(json.dumps(item) for item in names)
-        raise ValueError(f"{json.dumps(name)}: allowed: one of {known}, or path/to/file.py:name")
+        more = f"{known}, or path/to/file.py:name{did_you_mean(name, names)}"
+        raise ValueError(f"{json.dumps(name)}: allowed: one of {more}")
     return name
 
 

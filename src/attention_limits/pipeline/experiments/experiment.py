@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean
 from attention_limits.pipeline.base.provenance import PACKAGE, has_module
 from attention_limits.pipeline.experiments.estimator import Estimator, Experiment, estimator_module
 from attention_limits.pipeline.experiments.grid import axis_values, single
@@ -173,9 +173,10 @@ def _changed(path: Path, changes: Mapping) -> tuple[dict[str, dict], dict]:
     source = path.parents[1] / "models.yaml"
     models = read_yaml(source) if source.is_file() else {}
     found = [f"{source}: {name}: must be a mapping" for name, model in models.items() if not isinstance(model, dict)]
-    allowed = f"models: {', '.join(models) or 'none'}; or an experiment of {path.parent}"
+    there = [file.stem for file in sorted(path.parent.glob("*.yaml"))]
     found += [
-        f"set: {name}: not in {source}, and no experiment; allowed: {allowed}"
+        f"set: {name}: not in {source}, and no experiment; allowed: models: {', '.join(models) or 'none'}; or an experiment of "
+        f"{path.parent}{did_you_mean(name, [*models, *there])}"
         for name in changes
         if name not in models and not (path.parent / f"{name}.yaml").is_file()
     ]
@@ -197,7 +198,7 @@ def _with_model(document: dict, models: dict[str, dict]) -> tuple[dict, list[str
         return {**document, "model": model}, list(model), []
     if isinstance(base, str) and base in models:
         return {**document, "model": {**models[base], **model}}, list(model), []
-    return document, [], [(("model",), f"{base!r}: not in models.yaml; allowed: {', '.join(models) or 'none'}")]
+    return document, [], [(("model",), f"{base!r}: not in models.yaml; {allowed_names(base, models)}")]
 
 
 def _overlaid(base: dict, overlay: Mapping) -> dict:
@@ -221,27 +222,30 @@ def _expand(path: Path, document: dict, fixed: set[str], family: Family) -> tupl
     model, data = document["model"], document.get("data", {})
     found: list[Problem] = []
     expanded: dict[str, dict[str, Estimator]] = {section: {} for section in SECTIONS}
-    read = set()
+    read: set[str] = set()
+    elsewhere: dict[str, str] = {}
     listed = [(section, *item) for section in SECTIONS for item in document.get(section, {}).items()]
     for section, name, written in listed:
         classes = getattr(family, section)
         module = estimator_module(family.name, name)
         if name not in classes or not has_module(module):
-            allowed = f"no such estimator; allowed: {', '.join(classes) or 'none'}"
-            found.append(((section, name), f"no module {module}" if name in classes else allowed))
+            text = f"no such estimator; {allowed_names(name, classes)}"
+            found.append(((section, name), f"no module {module}" if name in classes else text))
             read |= set(model)
             continue
         read |= (own := fields(classes[name], "model"))
         for key in sorted(classes[name].refuses & model.keys() - own):
             text = f"{section}.{name} does not take it; allowed: another file for {name}"
             found.append((("model", key), text))
+        for part in ("solver", "grid"):
+            elsewhere |= {key: f"{part}.{key}" for key in sorted(fields(classes[name], part))}
         if "model" in written:
             found.append(
                 ((section, name, "model"), "unknown key; write model once, at the top of the file, for all estimators")
             )
         valid, wrong = _validated(classes[name], written, model, fixed)
         if valid is not None and (reads := getattr(valid, "reads", None)) and reads not in data:
-            wrong.append((("reads",), f"{reads!r}: not in the section data; allowed: {', '.join(data) or 'none'}"))
+            wrong.append((("reads",), f"{reads!r}: not in the section data; {allowed_names(reads, data)}"))
         found += [(keys if keys[0] == "model" else (section, name, *keys), text) for keys, text in wrong]
         if found or valid is None:
             continue
@@ -263,7 +267,9 @@ def _expand(path: Path, document: dict, fixed: set[str], family: Family) -> tupl
             requires=tuple(document.get("requires", {})),
         )
     unknown = [key for key in model if key not in read]
-    found += [(("model", key), f"unknown key; allowed: {', '.join(sorted(read)) or 'none'}") for key in unknown]
+    found += [
+        (("model", key), f"unknown key; {allowed_names(key, sorted(read), elsewhere=elsewhere)}") for key in unknown
+    ]
     wanted = [written.get("reads") for written in document["estimators"].values()]
     found += [(("data", name), "no estimator reads it") for name in data if name not in wanted]
     for section, name, _ in listed if not found else ():
@@ -293,7 +299,7 @@ def _validated(
             found.append((("grid", key), "is also in model; a key is either fixed or scanned"))
     cuttable = [*axes, "replicas"] if issubclass(cls, Specification) else ["replicas"]
     unknown = [key for key in blocks if key not in cuttable] if isinstance(blocks, dict) else []
-    found += [(("chunk", key), f"unknown key; allowed: {', '.join(cuttable)}") for key in unknown]
+    found += [(("chunk", key), f"unknown key; {allowed_names(key, cuttable)}") for key in unknown]
     own = {**model, **{key: values[0] for key, values in axes.items() if values}}
     own = {key: value for key, value in own.items() if key in fields(cls, "model")}
     valid, wrong = validated(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from attention_limits.pipeline.base.errors import allowed_names
 from attention_limits.pipeline.base.files import digest
 from attention_limits.pipeline.base.provenance import PACKAGE, SOURCE, code_digest, has_module, module_in
 from attention_limits.pipeline.experiments.estimator import Experiment
@@ -91,7 +92,7 @@ def load_figures(
             continue
         known = [*experiments, *left_out]
         unknown = [cube for cube in entry.cubes if cube not in known]
-        found += [f"{source}: {name}.cubes: {cube!r}: allowed: {', '.join(known)}" for cube in unknown]
+        found += [f"{source}: {name}.cubes: {cube!r}: {allowed_names(cube, known)}" for cube in unknown]
         cubes = {cube: experiments[cube] for cube in entry.cubes if cube in experiments}
         for key in entry.same_model:
             found += [f"{source}: {name}.same_model: {text}" for text in _differing(key, cubes.values())]

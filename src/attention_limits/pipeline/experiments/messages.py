@@ -12,6 +12,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from attention_limits.pipeline.base.errors import allowed_names, did_you_mean
 from attention_limits.pipeline.experiments.specification import Problem
 
 
@@ -76,7 +77,7 @@ def _problem(schema: dict, item: ErrorDetails) -> Problem:
         return keys, f"unknown key; allowed: names matching {item['ctx']['pattern']}"
     keys, node, parent = _walk(schema, item["loc"])
     if item["type"] == "extra_forbidden":
-        return keys, f"unknown key; allowed: {', '.join(sorted(parent.get('properties', {}))) or 'none'}"
+        return keys, f"unknown key; {allowed_names(keys[-1], sorted(parent.get('properties', {})))}"
     if item["type"] == "missing":
         # A grid key is an axis; these are the usual forms.
         axis = "{start, stop, num} or {values: [...]}, each value " if keys[:-1] == ("grid",) else ""
@@ -85,9 +86,14 @@ def _problem(schema: dict, item: ErrorDetails) -> Problem:
         return keys, str(item["ctx"]["error"])
     value, allowed = item["input"], describe(node)
     if item["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        key, names = node["discriminator"]["propertyName"], ", ".join(sorted(node["discriminator"]["mapping"]))
-        return (*keys, key), f"{json.dumps(value.get(key))}: allowed: {names}"
-    return keys, f"{json.dumps(value, default=str)}: allowed: {allowed}"
+        key, names = node["discriminator"]["propertyName"], sorted(node["discriminator"]["mapping"])
+        return (*keys, key), f"{json.dumps(value.get(key))}: {allowed_names(value.get(key) or '', names)}"
+    return keys, f"{json.dumps(value, default=str)}: allowed: {allowed}{did_you_mean(value, _names(node))}"
+
+
+def _names(node: dict) -> list[str]:
+    """The texts that a node of a JSON Schema allows."""
+    return [item for part in (node, *node.get("anyOf", ())) for item in part.get("enum", ()) if isinstance(item, str)]
 
 
 def _walk(schema: dict, location: tuple) -> tuple[tuple[str, ...], dict, dict]:

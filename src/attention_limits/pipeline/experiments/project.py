@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError, did_you_mean
 from attention_limits.pipeline.experiments.estimator import Experiment
 from attention_limits.pipeline.experiments.experiment import load_experiment, without_effect
 from attention_limits.pipeline.experiments.figures import Figure, load_figures
@@ -134,7 +134,7 @@ def load_project(root: Path, config: dict | None = None) -> Project:
         )
     families = sorted(path.parent.name for path in folder.glob("*/experiments"))
     found = [
-        f"{origin(key)}: {key}: {name!r}: no folder {folder / name / 'experiments'}"
+        f"{origin(key)}: {key}: {name!r}: no folder {folder / name / 'experiments'}{did_you_mean(name, families)}"
         for key, names in (("families", run.families if run.families != "all" else ()), ("set", run.set))
         for name in names
         if name not in families

@@ -11,7 +11,7 @@ import numpy as np
 from ruamel.yaml.nodes import MappingNode
 
 from attention_limits.numerics.probability.statistics import mean_and_error
-from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError, allowed_names
 from attention_limits.pipeline.experiments.yaml_reader import nodes
 
 # The bend of a curve counts beyond this many standard errors of it.
@@ -73,12 +73,12 @@ def curves_of(cube, estimator: str, variable: str, key: str):
     Raises SpecError when the cube has no such variable, axis or estimator, or fewer than two values of the axis.
     """
     if variable not in cube:
-        raise SpecError([f"--of: {variable!r}: allowed: {', '.join(sorted(map(str, cube.data_vars)))}"])
+        raise SpecError([f"--of: {variable!r}: {allowed_names(variable, sorted(map(str, cube.data_vars)))}"])
     array = cube[variable]
     if "estimator" in array.dims:
         if estimator not in array.estimator.values:
             raise SpecError(
-                [f"--estimator: {estimator!r} has no {variable}; allowed: {', '.join(array.estimator.values)}"]
+                [f"--estimator: {estimator!r} has no {variable}; {allowed_names(estimator, array.estimator.values)}"]
             )
         array = array.sel(estimator=estimator, drop=True)
     if key not in array.dims or "replica" not in array.dims:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention_limits.pipeline.base.errors import allowed_names
 from attention_limits.potts_mlm.attention import factored_kernels, single_precision_kernels
 from attention_limits.potts_mlm.descent.lbfgs import START
 from attention_limits.potts_mlm.descent.minima import Fit, Settings, minimised, with_ridge
@@ -53,7 +54,7 @@ def fit(
     """
     sequences = _checked(sequences, colors)
     if attention not in ATTENTIONS:
-        raise ValueError(f"attention {attention!r}: allowed: {', '.join(ATTENTIONS)}")
+        raise ValueError(f"attention {attention!r}: {allowed_names(attention, ATTENTIONS)}")
     if not ridge >= 0.0:
         raise ValueError(f"ridge {ridge}: must be at least 0")
     sites = sequences.shape[1]

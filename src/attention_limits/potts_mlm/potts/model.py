@@ -109,7 +109,9 @@ def symmetric(matrix, name: str, hollow: bool = False) -> np.ndarray:
     ):
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
-            raise ValueError(f"{name}: entry [{row}, {column}] = {matrix[row, column]:g}: the matrix must be {rule}")
+            raise ValueError(
+                f"{name}: row {row + 1}, column {column + 1}: {matrix[row, column]:g}: the matrix must be {rule}"
+            )
     return 0.5 * (matrix + matrix.T)
 
 

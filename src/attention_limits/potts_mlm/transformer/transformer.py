@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention_limits.pipeline.base.errors import allowed_names
 from attention_limits.potts_mlm.descent.epochs import annealed, evaluated_epochs
 from attention_limits.potts_mlm.transformer import transformer_kernels
 
@@ -97,7 +98,7 @@ class Schedule:
 
     def __post_init__(self):
         if self.optimizer not in OPTIMIZERS:
-            raise ValueError(f"optimizer {self.optimizer!r}: allowed: {', '.join(OPTIMIZERS)}")
+            raise ValueError(f"optimizer {self.optimizer!r}: {allowed_names(self.optimizer, OPTIMIZERS)}")
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from typing import Protocol
 import numpy as np
 
 from attention_limits.numerics.solvers.anderson import anderson
+from attention_limits.pipeline.base.errors import allowed_names
 from attention_limits.sequence_multi_index.erm.losses import Loss
 from attention_limits.sequence_multi_index.erm.nodes import Nodes
 from attention_limits.sequence_multi_index.erm.prox import prox
@@ -89,7 +90,7 @@ class Problem:
         if not (self.alpha > 0 and self.ridge > 0):
             raise ValueError(f"need alpha > 0 and ridge > 0, got {self.alpha!r} and {self.ridge!r}")
         if self.branch not in BRANCHES:
-            raise ValueError(f"no branch {self.branch!r}; allowed: {', '.join(BRANCHES)}")
+            raise ValueError(f"no branch {self.branch!r}; {allowed_names(self.branch, BRANCHES)}")
 
 
 BRANCHES = ("free", "semantic", "positional", "agnostic", "diagonal")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from attention_limits.pipeline.base.errors import allowed_names
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.loading import load_link
 
@@ -33,7 +34,11 @@ def problem_of(name: str, student: Link) -> str:
         sizes = f"{student.rows} rows and {student.tokens} tokens"
         return f"the student has {sizes}; allowed: at most {MAX_FIELDS} fields, for the proximal operator"
     if name not in OUTPUT_LOSSES:
-        return "" if ":" in name else f"no loss {name!r}; allowed: {', '.join(OUTPUT_LOSSES)}, or path/to/file.py:name"
+        return (
+            ""
+            if ":" in name
+            else f"no loss {name!r}; {allowed_names(name, OUTPUT_LOSSES, ', or path/to/file.py:name')}"
+        )
     if student.student is None:
         attention, others = (
             "deep_attention, untied, multi_head, sequence_output",

@@ -119,7 +119,7 @@ def _symmetry_problems(link, h, y) -> Iterator[str]:
         flipped[:, rows] *= -1.0
         wrong = _different(link.forward(flipped), y)
         if wrong is not None:
-            which = "all rows" if isinstance(rows, slice) else f"row {rows}"
+            which = "all rows" if isinstance(rows, slice) else f"row {rows + 1}"
             others = ["declare sign_symmetry = 'none'"]
             if link.sign_symmetry == "rows" and _different(link.forward(-h), y) is None:
                 others = ["declare sign_symmetry = 'all'"]

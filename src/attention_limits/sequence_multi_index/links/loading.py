@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from attention_limits.pipeline.base.errors import allowed_names
 from attention_limits.pipeline.base.user_files import execute
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.wrappers import CorrelatedTokens, OutputNoise
@@ -66,7 +67,7 @@ def load_link(model: Mapping, project: Path) -> Link:
         unknown = sorted(set(parameters) - set(allowed))
         if unknown:
             raise ValueError(
-                f"{', '.join(unknown)}: not a parameter of the link {name}; allowed: {', '.join(allowed) or 'none'}"
+                f"{', '.join(unknown)}: not a parameter of the link {name}; {allowed_names(unknown[0], allowed)}"
             )
     missing = [key for key, item in allowed.items() if item.default is item.empty and key not in parameters]
     missing = [
@@ -98,7 +99,7 @@ def _maker(name: str, project: Path) -> Callable[..., Link]:
     path = code_file(name, project)
     if path is None:
         if name not in PROVIDED:
-            raise ValueError(f"no link {name!r}; allowed: {', '.join(PROVIDED)}, or path/to/file.py:name")
+            raise ValueError(f"no link {name!r}; {allowed_names(name, PROVIDED, ', or path/to/file.py:name')}")
         return getattr(importlib.import_module(code_module(name)), PROVIDED[name].partition(":")[2])
     if not path.is_file():
         raise ValueError(f"the link {name} needs the file {path}, which does not exist")

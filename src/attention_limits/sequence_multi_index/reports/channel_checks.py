@@ -163,7 +163,9 @@ def _signs(channel, rng):
     every = not channel.sampled or (link.angles == 0 and drawn_rows(link) <= MAX_SIGNED_ROWS)
     turns = [("of all fields", -np.eye(link.rows))]
     if link.sign_symmetry == "rows" and every:
-        turns += [(f"of row {p}", np.diag(np.where(np.arange(link.rows) == p, -1.0, 1.0))) for p in range(link.rows)]
+        turns += [
+            (f"of row {p + 1}", np.diag(np.where(np.arange(link.rows) == p, -1.0, 1.0))) for p in range(link.rows)
+        ]
     return [
         same_check(f"{name}, change under the sign {which}", *values, SYMMETRIC, units)
         for which, turn in turns

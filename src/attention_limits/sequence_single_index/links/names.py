@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from attention_limits.pipeline.base.errors import allowed_names
+
 # Built-in links of L tokens have L^power outputs.
 POWER_OF_OUTPUTS = {"relu_sum": 0, "full_attention": 2, "trace_attention": 0}
 BUILT_IN = tuple(POWER_OF_OUTPUTS)
@@ -19,7 +21,9 @@ def name_problem(name, folder=".") -> str | None:
     """The problem with the name of a link whose path starts from `folder`, or None."""
     path = link_file(name, folder)
     if path is None:
-        return None if name in BUILT_IN else f"no link {name!r}; allowed: {', '.join(BUILT_IN)}, or file.py:function"
+        return (
+            None if name in BUILT_IN else f"no link {name!r}; {allowed_names(name, BUILT_IN, ', or file.py:function')}"
+        )
     return None if path.is_file() else f"{name!r}: no file {path}"
 
 

@@ -1,0 +1,33 @@
+"""A message about a wrong name ends with the name that the user most likely means, and with no other."""
+
+import pytest
+
+from attention_limits.pipeline.base.errors import allowed_names, did_you_mean
+
+NAMES = ["state_evolution", "gamp", "theory.exact_recovery", "simulation.exact_recovery"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        ("state_evolutoin", "state_evolution"),
+        ("State-Evolution", "state_evolution"),
+        ("gapm", "gamp"),
+        ("exact_recovery", "theory.exact_recovery or simulation.exact_recovery"),
+        ("theory.exact_recvery", "theory.exact_recovery"),
+        ("aplha", "grid.alpha"),
+        ("alpha", "grid.alpha"),
+    ],
+)
+def test_the_closest_name(wrong, meant):
+    assert did_you_mean(wrong, NAMES, {"alpha": "grid.alpha"}) == f"; did you mean {meant}?"
+
+
+@pytest.mark.parametrize("wrong", ["", "perceptron", 3, None, ["gamp", "x"]])
+def test_nothing_is_close(wrong):
+    assert did_you_mean(wrong, NAMES) == ""
+
+
+def test_what_is_allowed():
+    assert allowed_names("gmap", ["gamp"], ", or a file") == "allowed: gamp, or a file; did you mean gamp?"
+    assert allowed_names("gmap", []) == "allowed: none"
