@@ -20,7 +20,7 @@ endif
 
 # The messages of Snakemake are in .snakemake/log.
 run: $(STAMP)
-	$(SNAKEMAKE) $(addprefix --prioritize ,$(FIRST)) --logger attention-limits -- all landing
+	$(SNAKEMAKE) $(addprefix --prioritize ,$(FIRST)) -- all landing
 	@$(MAKE) --no-print-directory report explorer SCALE=$(SCALE) FIGURES=$(FIGURES)
 	@.venv/bin/attention-limits summary --scale $(SCALE)
 

@@ -30,7 +30,7 @@ try:
     PROJECT = load_project(FOLDER, config)
 except SpecError as error:
     sys.exit(f"{error}")
-for note in PROJECT.notes():
+for note in PROJECT.unchanged:
     print(note, file=sys.stderr)
 
 
@@ -63,3 +63,7 @@ for family in PROJECT.experiments:
         input:
             PROJECT.targets(family),
         localrule: True
+
+
+# The last include, after all rules.
+include: "workflow/rules/targets.smk"

@@ -1,7 +1,7 @@
-"""Logger of Snakemake that prints the progress of a run: `snakemake --logger attention-limits`. `make run` uses it.
+"""Logger of Snakemake that prints the progress of a run: `snakemake --logger attention-limits`. The default profile uses it.
 
-Instead of every command it prints one line: finished figures and jobs, minutes so far, minutes left. It prints errors completely;
-the log of Snakemake below .snakemake/log/ contains everything else. Snakemake finds this package by its name.
+Instead of every command it prints one line: finished figures and jobs, minutes so far, minutes left. It prints errors completely.
+The log of Snakemake below .snakemake/log/ contains the rest; `--verbose` prints it. Snakemake finds this package by its name.
 """
 
 import sys
@@ -16,8 +16,15 @@ from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 
 # Seconds between lines if the program cannot overwrite a line.
 INTERVAL = 20.0
-# Snakemake prints this before every job.
-CHATTER = "Select jobs to execute"
+# Snakemake prints these at every start, or before every job.
+CHATTER = (
+    "Select jobs to execute",
+    "Assuming unrestricted shared filesystem usage",
+    "Using shell:",
+    "Conda environments: ignored",
+    "Complete log(s):",
+    "Elapsed time:",
+)
 
 
 def minutes_left(spent: float, done: int, total: int) -> float | None:
@@ -36,6 +43,8 @@ class LogHandler(LogHandlerBase):
 
     def __post_init__(self) -> None:
         self.stream = sys.stdout if self.common_settings.stdout else sys.stderr
+        # A dry run prints what it would do, and --verbose all messages of Snakemake.
+        self.whole = self.common_settings.dryrun or self.common_settings.verbose
         self.names = {}
         self.figures, self.drawn = set(), 0
         self.done = self.total = 0
@@ -49,11 +58,11 @@ class LogHandler(LogHandlerBase):
             self.figures = {
                 f"{load_family(file.parent.name).prefix}_{name}" for file in sources for name in read_yaml(file)
             }
-        elif event == LogEvent.RUN_INFO and not self.common_settings.dryrun:
+        elif event == LogEvent.RUN_INFO and not self.whole:
             self.figures &= set(record.stats)
             self.total = record.stats["total"]
             self._report("first results are computed", now=True)
-        elif event == LogEvent.JOB_INFO and not self.common_settings.dryrun:
+        elif event == LogEvent.JOB_INFO and not self.whole:
             self.names[record.jobid] = record.rule_name, record.rule_msg
         elif event == LogEvent.JOB_FINISHED:
             rule, message = self.names.get(record.job_id, ("", ""))
@@ -61,7 +70,7 @@ class LogHandler(LogHandlerBase):
             self.drawn += drawn
             self.done += 1
             self._report(message or rule, now=drawn or self.done == self.total)
-        elif event in (None, LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR, LogEvent.ERROR) or self.common_settings.dryrun:
+        elif event in (None, LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR, LogEvent.ERROR) or self.whole:
             text = self.format(record)
             if text and not text.startswith(CHATTER):
                 self._print(text)

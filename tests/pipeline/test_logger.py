@@ -11,12 +11,12 @@ import snakemake_logger_plugin_attention_limits as plugin
 from toy import REPOSITORY
 
 
-@pytest.fixture
-def logger(monkeypatch):
+@pytest.fixture(params=[False])
+def logger(monkeypatch, request):
     """A handler that writes to a text, at a time that the test sets."""
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(plugin.time, "monotonic", lambda: clock.now)
-    settings = SimpleNamespace(stdout=False, dryrun=False)
+    settings = SimpleNamespace(stdout=False, dryrun=False, verbose=request.param)
     handler = plugin.LogHandler(settings, None)
     handler.stream = io.StringIO()
 
@@ -42,7 +42,8 @@ def test_lines_count_jobs_done_and_left(logger):
     assert lines[1:] == ["0 of 1 figures, 2 of 6 jobs, 1.5 min gone, about 3 min left: smi_gamp 1"]
     for jobid in (2, 3):
         logger(LogEvent.JOB_FINISHED, job_id=jobid, seconds=1.0)
-    assert logger(text="Select jobs to execute...") == lines
+    for chatter in ("Select jobs to execute...", "Using shell: /bin/bash", "Conda environments: ignored"):
+        assert logger(text=chatter) == lines
     # A figure and the end are printed at once.
     drawn = logger(LogEvent.JOB_FINISHED, job_id=4)
     assert drawn[2:] == ["1 of 1 figures, 5 of 6 jobs, 1.5 min gone, less than 1 min left: smi_fig5 4"]
@@ -54,6 +55,11 @@ def test_errors_and_notes_are_printed_whole(logger):
     assert logger(text="Nothing to be done.")[1:] == ["Nothing to be done."]
     assert logger(LogEvent.JOB_ERROR, text="Error in rule smi_gamp")[2:] == ["Error in rule smi_gamp"]
     assert logger(LogEvent.ERROR, text="Exiting")[3:] == ["Exiting"]
+
+
+@pytest.mark.parametrize("logger", [True], indirect=True)
+def test_verbose_prints_all(logger):
+    assert logger(LogEvent.SHELLCMD, text="rm -rf everything")[-1] == "rm -rf everything"
 
 
 @pytest.mark.slow

@@ -97,7 +97,8 @@ def test_a_project_in_another_folder_computed_in_a_third_at_smoke_scale(toy, tmp
     for kind in ("logs", "benchmarks"):
         assert len([path for path in (elsewhere / "results/smoke" / kind).rglob("*") if path.is_file()]) == 3
     # A job is a line that a person can paste.
-    assert re.search(r"python -P -m attention_limits run .*steep.yaml'? --estimator growth --chunk \S+", done.stderr)
+    logs = "".join(path.read_text() for path in (elsewhere / ".snakemake/log").glob("*.log"))
+    assert re.search(r"python -P -m attention_limits run .*steep.yaml'? --estimator growth --chunk \S+", logs)
 
 
 def test_the_catalog_s_conventions():

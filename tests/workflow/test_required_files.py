@@ -49,12 +49,14 @@ def test_left_out_while_missing_and_current_afterwards(project, monkeypatch, cap
         lines = [re.split("  +", line) for line in program("list")[1].splitlines()]
         return [words[1] for words in lines if "from_file" in words[2] or "toy_file" in words[2]]
 
-    dry = project.snakemake("-n")
-    (note,) = [line for line in dry.stderr.splitlines() if "left out" in line]
-    assert note == (
+    note = (
         f"{project.folder / SPEC}: left out, with its figures: {project.folder / FILE} is missing: "
         "save there heights.txt of https://example.org"
     )
+    asked = project.snakemake("-n", "--", "toy_file")
+    assert (asked.returncode, asked.stderr.splitlines()[-1]) == (1, note)
+    dry = project.snakemake("-n")
+    assert "left out" not in dry.stderr
     assert "growth_curve" in dry.stdout
     assert "from_file" not in dry.stdout
     assert "toy_file" not in dry.stdout

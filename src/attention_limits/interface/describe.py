@@ -23,7 +23,17 @@ def families() -> list[Family]:
 
 
 def estimators() -> pd.DataFrame:
-    """One row per estimator: the name for `compute`, its rule in the workflow, what it computes, the data that it can read."""
+    """One row per estimator: the name for `compute`, its rule in the workflow, what it computes, the data that it can read.
+
+    Examples
+    --------
+    >>> import attention_limits as al
+    >>> known = al.estimators()
+    >>> known.loc["sequence_multi_index.gamp", ["rule", "reads"]].tolist()
+    ['smi_gamp', 'exactly "gaussian_sequences"']
+    >>> print(known)
+    attention_indexed.state_evolution: ...
+    """
     rows = []
     for family in families():
         for name, cls in family.estimators.items():
@@ -47,6 +57,15 @@ def describe(estimator: str) -> pd.DataFrame:
     A key has its section, allowed values, default and meaning with the normalisation. A variable of the cube (section
     `variable`) has its further dimensions, its meaning with symbol and normalisation, and its equation. Raises SpecError when
     there is no such estimator.
+
+    Examples
+    --------
+    >>> import attention_limits as al
+    >>> keys = al.describe("attention_indexed.state_evolution")
+    >>> keys.loc["tokens", ["allowed", "default"]].iloc[0].tolist()
+    ['a whole number ≥ 1 and ≤ 64', 'required']
+    >>> print(keys)
+    model.tokens: a whole number ≥ 1 and ≤ 64, required. Number of tokens T of a sequence...
     """
     family, own = family_and_name(estimator)
     schema = json_schema({**family.data, **family.estimators}[own])

@@ -57,6 +57,14 @@ def explore(
         If there is no cube, `output` is no `.html`, or plotly is missing.
     CubeError
         If a cube is missing or damaged.
+
+    Examples
+    --------
+    >>> import attention_limits as al
+    >>> model = {"channel": "linear", "tokens": 2, "ratio": 0.5}
+    >>> cube = al.compute("attention_indexed.state_evolution", model, {"alpha": [0.1, 0.2]})
+    >>> print(al.explore(cube, "cube.html"))
+    cube.html
     """
     given = [cubes] if isinstance(cubes, str | Path | xr.Dataset) else list(cubes)
     if output is None:

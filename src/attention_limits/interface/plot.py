@@ -57,6 +57,13 @@ def plot(
     ------
     SpecError
         If `cube` is no cube, has no such variable or dimension, or a dimension with several values is left over.
+
+    Examples
+    --------
+    >>> import attention_limits as al
+    >>> model = {"channel": "linear", "tokens": 2}
+    >>> cube = al.compute("attention_indexed.state_evolution", model, {"ratio": [0.1, 0.5], "alpha": [0.1, 0.2]})
+    >>> al.plot(cube, y="mmse", x="alpha", color="ratio").savefig("curve.png")
     """
     require_cube(cube)
     array = _diagonal(cube[drawn_variable(map(str, cube.data_vars), y)], {x, color, panel})

@@ -42,6 +42,16 @@ def table(cube: xr.Dataset, variables: str | Iterable[str] | None = None, *, agg
     ------
     SpecError
         If `cube` is no cube, or has no variable of a name.
+
+    Examples
+    --------
+    >>> import attention_limits as al
+    >>> model = {"channel": "linear", "tokens": 2, "ratio": 0.5}
+    >>> cube = al.compute("attention_indexed.state_evolution", model, {"alpha": [0.1, 0.2]})
+    >>> al.table(cube, "mmse")
+       alpha  replica      mmse
+    0    0.1        0  0.128131
+    1    0.2        0  0.000000
     """
     require_cube(cube)
     variables = [variables] if isinstance(variables, str) else list(variables or [])

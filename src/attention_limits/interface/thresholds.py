@@ -57,6 +57,16 @@ def thresholds(
     ------
     SpecError
         If a key or a value is not allowed. All problems are reported at once.
+
+    Examples
+    --------
+    >>> import attention_limits as al
+    >>> found = al.thresholds({"channel": "softmax", "tokens": 2, "ratio": 0.5})
+    >>> print(found.value["exact recovery"], found.normalisation["exact recovery"])
+    0.1875 n / d^2
+
+    A link has errors over scramblings of the nodes: `al.thresholds("phase_retrieval")`, or `al.thresholds({"link": "product",
+    "rows": 2})`. This takes seconds to minutes.
     """
     from attention_limits.interface.whole import Whole
 

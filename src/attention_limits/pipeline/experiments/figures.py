@@ -80,11 +80,11 @@ def read_caption(file: Path) -> tuple[str, str]:
 
 def load_figures(
     source: Path, family: str, experiments: Mapping[str, Experiment], left_out: set[str]
-) -> tuple[dict[str, Figure], list[str]]:
-    """The figures of a family by name, without those of experiments that are left out, and the problems of all figures."""
+) -> tuple[dict[str, Figure], dict[str, list[str]], list[str]]:
+    """The figures of a family by name; those of experiments that are left out, with these; and the problems of all figures."""
     if not source.is_file():
-        return {}, []
-    figures, found, prefix = {}, [], load_family(family).prefix
+        return {}, {}, []
+    figures, absent, found, prefix = {}, {}, [], load_family(family).prefix
     for name, written in read_yaml(source).items():
         entry, wrong = validated(FigureEntry, written)
         found += located(source, wrong, name)
@@ -108,7 +108,8 @@ def load_figures(
                 extra=entry.extra, question=entry.question, check=entry.check,
             )  # fmt: skip
             figures[figure.name] = figure
-    return figures, found
+        absent[f"{prefix}_{name}"] = [cube for cube in entry.cubes if cube in left_out]
+    return figures, {name: cubes for name, cubes in absent.items() if cubes}, found
 
 
 def _differing(key: str, experiments: Iterable[Experiment]) -> list[str]:

@@ -2,7 +2,8 @@
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -83,7 +84,8 @@ class Project:
     """Validated experiments (by family, then name) and figures of the selected families.
 
     `run` holds the options of the run. `left_out` contains the experiments that require a missing file; `experiments` and
-    `figures` do not contain them or their figures. `unchanged` has a line for each change of a model that changes nothing.
+    `figures` do not contain them or their figures, whose names are the keys of `not_drawn`, with their experiments. `unchanged`
+    has a line for each change of a model that changes nothing.
     """
 
     run: Run
@@ -91,6 +93,7 @@ class Project:
     figures: dict[str, Figure]
     left_out: tuple[Experiment, ...]
     unchanged: tuple[str, ...] = ()
+    not_drawn: Mapping[str, list[Experiment]] = field(default_factory=dict)
 
     def all(self) -> list[Experiment]:
         """The experiments of all selected families."""
@@ -108,8 +111,17 @@ class Project:
 
     def notes(self) -> list[str]:
         """One line for each experiment that is left out, with the missing file, and for each change without effect."""
-        lines = [f"{item.path}: left out, with its figures: {'; '.join(item.missing())}" for item in self.left_out]
-        return lines + list(self.unchanged)
+        return [*map(_without, self.left_out), *self.unchanged]
+
+    def wrong_target(self, name: str, rules: Iterable[str]) -> str:
+        """Why the workflow has no figure, family or rule `name` among its `rules`."""
+        if name in self.not_drawn:
+            return "\n".join(map(_without, self.not_drawn[name]))
+        return f"{name}: no such figure, family or rule{did_you_mean(name, [*self.not_drawn, *rules])}"
+
+
+def _without(experiment: Experiment) -> str:
+    return f"{experiment.path}: left out, with its figures: {'; '.join(experiment.missing())}"
 
 
 def load_project(root: Path, config: dict | None = None) -> Project:
@@ -161,12 +173,16 @@ def load_project(root: Path, config: dict | None = None) -> Project:
             else:
                 known[experiment.name] = experiment
     figures: dict[str, Figure] = {}
+    not_drawn: dict[str, list[Experiment]] = {}
     for family in experiments if not found else ():
-        absent = {item.name for item in left_out if item.family == family}
-        mine, problems = load_figures(folder / family / "figures.yaml", family, experiments[family], absent)
+        absent = {item.name: item for item in left_out if item.family == family}
+        mine, others, problems = load_figures(
+            folder / family / "figures.yaml", family, experiments[family], set(absent)
+        )
         found += problems
         figures |= mine
+        not_drawn |= {name: [absent[cube] for cube in cubes] for name, cubes in others.items()}
     if found:
         # A wrong change appears in each experiment of the family.
         raise SpecError(list(dict.fromkeys(found)))
-    return Project(run, experiments, figures, tuple(left_out), tuple(unchanged))
+    return Project(run, experiments, figures, tuple(left_out), tuple(unchanged), not_drawn)
