@@ -108,6 +108,8 @@ def items(tree, classes):
 
 def after_sections(text):
     """Whether a paragraph that is no section follows the sections of a docstring."""
+    # The examples are the last section, and the only one of several paragraphs.
+    text = text.partition("\n\nExamples\n---")[0]
     heads = [bool(re.match(r"\S.*\n---", part)) for part in re.split(r"\n\s*\n(?=\S)", text)]
     return True in heads and not all(heads[heads.index(True) :])
 

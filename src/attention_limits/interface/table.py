@@ -112,11 +112,14 @@ def require_cube(cube: xr.Dataset) -> None:
 def grid_keys(cube: xr.Dataset) -> list[str]:
     """The grid keys of a cube: the dimensions of its variables before `replica`, or, without it, those of its specification."""
     dims: dict[str, None] = {}
-    scanned = {key for part in specifications(cube).values() for key in part["grid"]} if "spec" in cube.attrs else set()
     for array in cube.data_vars.values():
         names = list(map(str, array.dims))
-        before = names[: names.index("replica")] if "replica" in names else [name for name in names if name in scanned]
-        dims |= dict.fromkeys(before)
+        if "replica" in names:
+            dims |= dict.fromkeys(names[: names.index("replica")])
+        elif "spec" in cube.attrs:
+            # The specification of a chunk, which has replicas, names no estimators.
+            scanned = {key for part in specifications(cube).values() for key in part["grid"]}
+            dims |= dict.fromkeys(name for name in names if name in scanned)
     return [name for name in dims if name != "estimator"]
 
 

@@ -31,6 +31,7 @@ def add(commands) -> None:
         "word-spectrum",
         help="write the spectrum of the word vectors of a text",
         epilog="A model takes the file as covariance: {name: file, path: FILE}.",
+        example="corpus.txt --dimension 64 --output spectrum.txt",
     )
     spectrum.add_argument("text", metavar="TEXT", help="a text, one sentence in a line, or the question corpus")
     spectrum.add_argument("--dimension", type=whole(2), default=64, help="dimension of a vector (default: 64)")
