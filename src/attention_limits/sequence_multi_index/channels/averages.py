@@ -1,7 +1,7 @@
 """Averages over the outputs of the model at an overlap: omega_a ~ N(0, Q), h_a ~ N(omega_a, V) and y given h.
 
 By the Nishimori identity E sum_a g_a g_a^T = -E sum_a dg_aa: both are evaluated on the same nodes and combined (Troiani et al.
-2025, arXiv:2502.00901). Where a channel knows all outputs (`Channel.outputs`) their mean is exact.
+2025, arXiv:2502.00901). Spikes of the tokens add their second moment to the right side (`Channel.spikes`). Where a channel knows all outputs (`Channel.outputs`) their mean is exact.
 """
 
 from dataclasses import dataclass
@@ -38,12 +38,21 @@ def sample_outputs(link: Link, overlap, V, points):
     omega : array (n, P, M)
     observed : array (n, ...)
         `link.observe` of h.
+
+    Notes
+    -----
+    Spikes s multiply the density of omega and h by exp(s . h) up to a constant: omega_a ~ N(Q s_a, Q), and h_a | omega_a ~
+    N(omega_a + V s_a, V).
     """
     size = link.rows * link.tokens
     omega, spread = points[:, : 2 * size].reshape(len(points), 2, link.rows, link.tokens).transpose(1, 0, 2, 3)
     omega = np.einsum("pq,nqa->npa", symmetric_root(overlap), omega)
     h = omega + np.einsum("pq,nqa->npa", np.linalg.cholesky(V), spread)
-    return omega, link.observe(h, points[:, 2 * size :])
+    noise = points[:, 2 * size :]
+    if hasattr(link, "spikes"):
+        spikes = link.spikes(noise)
+        omega, h = omega + overlap @ spikes, h + (overlap + V) @ spikes
+    return omega, link.observe(h, noise)
 
 
 @dataclass(frozen=True)
@@ -88,16 +97,16 @@ def channel_averages(
         return _over_all_outputs(channel, overlap, V, nodes)
     omega, observed = sample_outputs(channel.link, overlap, V, nodes.points)
     moments = channel.posterior(observed, omega, V)
-    information = _information(moments, V, nodes.weights[:, None, None])
+    information = _information(channel, moments, V, nodes.weights[:, None, None])
     combined = _seen(channel, combine_unbiased(*information).mean(axis=0))
     return ChannelAverages(combined, float(nodes.mean(moments.log_z)), float(moments.resolved.mean()))
 
 
-def _information(moments, V, weights):
+def _information(channel, moments, V, weights):
     """The two estimates of E sum_a g_a g_a^T of each output, arrays (n, P, P), times `weights` (n, 1, 1)."""
     (first, second), dg = denoiser(moments, V)
     product = np.einsum("npa,nqa->npq", first, second)
-    return 0.5 * weights * (product + product.transpose(0, 2, 1)), -weights * dg
+    return 0.5 * weights * (product + product.transpose(0, 2, 1)), weights * (channel.spikes - dg)
 
 
 def _seen(channel, information):
@@ -118,7 +127,7 @@ def _over_all_outputs(channel, overlap, V, nodes) -> ChannelAverages:
     for output in channel.outputs:
         moments = channel.posterior(np.broadcast_to(output, (len(omega), *np.shape(output))), omega, V)
         weights = nodes.weights * np.exp(moments.log_z)
-        square, slope = _information(moments, V, weights[:, None, None])
+        square, slope = _information(channel, moments, V, weights[:, None, None])
         squares, slopes = squares + square, slopes + slope
         log_z += np.mean(weights * moments.log_z)
         resolved += np.mean(weights * moments.resolved)

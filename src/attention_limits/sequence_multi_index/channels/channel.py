@@ -64,6 +64,21 @@ from attention_limits.sequence_multi_index.priors.prior import Prior
 SAMPLING_NODES = 2048
 
 
+# Sobol nodes of the noise that draws the spikes.
+SPIKE_NODES = 65536
+
+
+def spike_moment(link: Link) -> np.ndarray:
+    """E sum_a s_a s_a^T of the spikes of a link, array (P, P): zero without spikes."""
+    if not hasattr(link, "spikes"):
+        return np.zeros((link.rows, link.rows))
+    noise = np.zeros((1, 0))
+    if link.noise_dimension:
+        noise = gaussian_nodes(link.noise_dimension, SPIKE_NODES, np.random.default_rng(0), 1.0).points
+    spikes = link.spikes(noise)
+    return np.einsum("npa,nqa->pq", spikes, spikes) / len(spikes)
+
+
 class Channel:
     """The channel of one link at one accuracy.
 
@@ -91,6 +106,9 @@ class Channel:
         All outputs of a link that has such cells.
     invariant : array (P, k)
         Directions of the rows that the output does not see (`links.invariances`): g_out has no component along them, exactly.
+    spikes : array (P, P)
+        E sum_a s_a s_a^T of the spikes s of the tokens (`Link`), zero without any. The likelihood of the tokens has the factor
+        exp(-w^T s s^T w / 2) for each dimension, so the precision of the weights is E sum_a g_a g_a^T = spikes - E sum_a dg_aa.
     sampled : bool
         Whether the method is one of importance sampling.
     nodes : tuple of arrays (S, dimension)
@@ -111,6 +129,7 @@ class Channel:
             self.method, self._cells = without_sampling(link)
         self.outputs = None if self._cells is None else self._cells.outputs
         self.invariant = invariant_rows(link)
+        self.spikes = spike_moment(link)
         self.sampled = self.method in _SAMPLERS
         self._draw(resolution, generator)
 

@@ -35,7 +35,8 @@ EXACT = {
 
 def without_sampling(link: Link) -> tuple[str, Sectors | Intervals | None]:
     """The best method for a link whose own one is importance sampling, and the cells of its outputs if the method reads them."""
-    for method, cells_of in ((SECTORS, sectors_of), (INTERVALS, intervals_of)):
+    # The likelihood of spikes is no indicator of cells.
+    for method, cells_of in ((SECTORS, sectors_of), (INTERVALS, intervals_of)) if not hasattr(link, "spikes") else ():
         if (cells := cells_of(link)) is not None:
             return method, cells
     # The narrow cells of a noiseless output could lie between the points of a quadrature.

@@ -82,12 +82,15 @@ class Nodes:
             found["misclassification"] = float(self.mean(wrong.mean(axis=1)))
         return found
 
-    def wrong_signs(self, pull, root) -> float:
-        """Fraction of wrong signs of omega = pull h* + root xi, one field each, for outputs of +-1: NaN for other outputs."""
+    def wrong_signs(self, pull, root, shift) -> float:
+        """Fraction of wrong signs of omega = shift + pull h* + root xi, one field each, for outputs of +-1, else NaN.
+
+        The outputs are those without noise: the sign of a field, or a constant. `shift` is mu B^T, the mean of the token.
+        """
         if not np.all(np.abs(self.clean) == 1.0):
             return np.nan
         # The integral over xi is analytic.
-        margin = self.clean[:, 0] * pull * self.target[:, 0, 0]
+        margin = self.clean[:, 0] * (shift + pull * self.target[:, 0, 0])
         return float(self.mean(ndtr(-margin / max(root, 1e-12))))
 
 

@@ -309,6 +309,7 @@ def errors_at(loss: Loss, nodes: Nodes, order: Order) -> dict[str, float]:
     """
     omega, root, pull = omega_of(nodes, order)
     found = nodes.errors(loss, omega)
-    if nodes.student.shape[1:] == nodes.target.shape[1:] == (1, 1) and not nodes.positions.size:
-        found["misclassification"] = nodes.wrong_signs(float(pull[0, 0]), float(root[0, 0]))
+    if nodes.student.shape[1:] == nodes.target.shape[1:] == (1, 1):
+        shift = float(np.sum(order.mu @ nodes.positions.T))
+        found["misclassification"] = nodes.wrong_signs(float(pull[0, 0]), float(root[0, 0]), shift)
     return found

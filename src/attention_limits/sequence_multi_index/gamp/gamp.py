@@ -7,7 +7,7 @@ Per iteration, with X_mu (M x D), omega_mu = X_mu W_hat^T / sqrt(D) - C_hat g_mu
 
 (Troiani et al. 2025, arXiv:2502.00901, for standard normal weights: C_hat = (I + A)^-1 and W_hat = C_hat b). The prior gives the
 mean and the covariance (`priors`). Side information S = sqrt(lambda) W + sqrt(1-lambda) N adds lambda / (1 - lambda) I to the
-precision and sqrt(lambda) / (1 - lambda) S to b. The sums of an iteration leave out the outputs whose channel does not meet its
+precision and sqrt(lambda) / (1 - lambda) S to b. Spikes of the tokens add their second moment to the precision, not to b. The sums of an iteration leave out the outputs whose channel does not meet its
 check; `GampRun.resolved` is the smallest fraction of the others.
 
 The start is a small random estimate, or informed: the posterior mean of an observation of the weights that the iteration does not
@@ -55,7 +55,7 @@ class Dataset:
     Attributes
     ----------
     sequences : array (N, M, D)
-        X, standard normal.
+        X, standard normal, or with the spikes of the link.
     teacher : array (P, D)
         W, drawn from the prior.
     observed : array (N, ...)
@@ -90,9 +90,20 @@ def gaussian_dataset(link, dimension, samples, generator, prior: Prior | None = 
         raise ValueError(f"need at least one dimension and one sample, got {dimension} and {samples}")
     teacher = as_prior(prior, link).draw(dimension, generator)
     sequences = generator.standard_normal((samples, link.tokens, dimension))
-    fields = np.einsum("pd,nad->npa", teacher, sequences, optimize=True) / np.sqrt(dimension)
     noise = generator.standard_normal((samples, link.noise_dimension))
+    sequences = with_spikes(link, sequences, teacher, noise)
+    fields = np.einsum("pd,nad->npa", teacher, sequences, optimize=True) / np.sqrt(dimension)
     return Dataset(sequences, teacher, link.observe(fields, noise))
+
+
+def with_spikes(link, sequences, teacher, noise):
+    """Sequences (N, M, D) plus sum_p s_pa w_p / sqrt(D) on token a, where the link has spikes s; else the sequences themselves.
+
+    `teacher` (P, D) holds the weights, `noise` (N, noise_dimension) the noise of the outputs.
+    """
+    if not hasattr(link, "spikes"):
+        return sequences
+    return sequences + np.einsum("npa,pd->nad", link.spikes(noise), teacher, optimize=True) / np.sqrt(teacher.shape[1])
 
 
 @dataclass(frozen=True)
@@ -196,7 +207,8 @@ def run(
     else:
         estimate, variance = informed(prior, data.teacher, settings.informed_start, generator)
     state = State(estimate, variance, np.zeros((len(data.observed), size, channel.link.tokens)))
-    known = knowledge(prior, data.teacher, settings.side_information, generator)
+    spikes = len(data.observed) / dimension * channel.spikes
+    known = knowledge(prior, data.teacher, settings.side_information, generator, spikes)
     free = np.arange(size)
     if held is not None:
         require(channel.link, {DIAGONAL_OVERLAP})
@@ -205,7 +217,7 @@ def run(
                 "rows can be held for priors of independent rows of mean zero, the same for all dimensions, only"
             )
         state, free = hold(state, data.teacher, held, generator)
-        known = Knowledge(prior.subset(free), known.hint, known.target)
+        known = Knowledge(prior.subset(free), known.hint, known.target, known.spikes)
     path = []
     residual, resolved, converged = np.inf, 1.0, False
     for _ in range(settings.max_iterations):

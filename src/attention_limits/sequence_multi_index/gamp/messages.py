@@ -49,24 +49,27 @@ class Knowledge:
         lambda / (1 - lambda), the precision of the side information on every weight; zero without it.
     target : array (P, D)
         sqrt(lambda) / (1 - lambda) S, the part of b from the side information S.
+    spikes : array (P, P)
+        n / D times the second moment of the spikes of the tokens (`Channel.spikes`), a part of the precision but not of b.
     """
 
     prior: Prior
     hint: float
     target: np.ndarray
+    spikes: np.ndarray
 
 
-def knowledge(prior: Prior, teacher, side_information, generator) -> Knowledge:
+def knowledge(prior: Prior, teacher, side_information, generator, spikes) -> Knowledge:
     """The prior, with the side information S = sqrt(lambda) W + sqrt(1 - lambda) N of weights W = `teacher` (P, D).
 
-    `side_information` is lambda; `generator` draws N.
+    `side_information` is lambda; `generator` draws N; `spikes` as in `Knowledge`.
     """
     if side_information == 0:
-        return Knowledge(prior, 0.0, np.zeros(teacher.shape))
+        return Knowledge(prior, 0.0, np.zeros(teacher.shape), spikes)
     noise = generator.standard_normal(teacher.shape)
     side = np.sqrt(side_information) * teacher + np.sqrt(1.0 - side_information) * noise
     hint = side_information / (1.0 - side_information)
-    return Knowledge(prior, hint, np.sqrt(side_information) / (1.0 - side_information) * side)
+    return Knowledge(prior, hint, np.sqrt(side_information) / (1.0 - side_information) * side, spikes)
 
 
 def informed(prior: Prior, teacher, overlap, generator) -> tuple[np.ndarray, np.ndarray]:
@@ -127,11 +130,12 @@ def update(tokens, state: State, g, derivative, known: Knowledge, damping, free)
     """
     dimension = state.estimate.shape[1]
     block = np.ix_(free, free)
-    information = -derivative.sum(axis=0)[block] / dimension
+    information = known.spikes[block] - derivative.sum(axis=0)[block] / dimension
     # On a finite sample the information may be slightly indefinite; V must stay positive and below that of the prior.
     information = clip_spectrum(information, 0.0, 1.0 / SMALLEST_VARIANCE)
     fields = g[:, free].transpose(1, 0, 2).reshape(len(free), len(tokens))
-    target = fields @ tokens + information @ state.estimate[free] + known.target[free]
+    curvature = information - known.spikes[block]
+    target = fields @ tokens + curvature @ state.estimate[free] + known.target[free]
     mean, covariance = known.prior.denoise(target, information, known.hint, 1.0 - damping)
     estimate, variance, onsager = state.estimate.copy(), state.variance.copy(), np.zeros_like(state.onsager)
     estimate[free] = mean + damping * state.estimate[free]

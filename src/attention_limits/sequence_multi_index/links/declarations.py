@@ -21,6 +21,8 @@ FEW, STEP, DERIVATIVE = 64, 1e-3, 1e-3
 # Fields at which the density of a single noisy output is integrated, outputs that give its range, points of the integral, and
 # its accuracy.
 PLACES, DRAWS, POINTS, UNIT = 4, 2048, 8193, 0.02
+# Of a link with spikes: outputs, fields of the importance sampling and its largest accepted bias; outputs in one array.
+OUTPUTS, FIELDS, BIAS, AT_ONCE = 1024, 4096, 0.05, 64
 
 
 def problems_of(link: Link, count=64, seed=0) -> list[str]:
@@ -56,6 +58,13 @@ def _problems(link, count, seed):
     found = list(_observe_problems(link, h, noise))
     if found:
         return found
+    if hasattr(link, "spikes"):
+        spikes = np.asarray(link.spikes(noise))
+        if spikes.shape != h.shape or not np.all(np.isfinite(spikes)):
+            return [
+                f"spikes must return finite numbers (n, P, M) = {h.shape} for noise {noise.shape}, got {spikes.shape}"
+            ]
+        h = h + spikes
     y = link.forward(h)
     found = [*_symmetry_problems(link, h, y), *_invariance_problems(link, h, y, rng)]
     try:
@@ -67,6 +76,8 @@ def _problems(link, count, seed):
     if not found:
         check = _fibre_problems if form == "fibre" else _likelihood_problems
         found = list(check(link, h, link.observe(h, noise), rng))
+    if not found and hasattr(link, "spikes"):
+        found = list(_spikes_problems(link, form, rng))
     if not found and hasattr(link, "moments"):
         found = list(_moments_problems(link, rng))
     return found
@@ -302,7 +313,9 @@ def _likelihood_problems(link, h, observed, rng) -> Iterator[str]:
             f"h = {_text(fields[0, 0])} and at h = {_text(fields[0, 1])}"
         )
         return
-    yield from _normalisation_problems(link, h, observed, values[:, 0], rng)
+    # With spikes the likelihood is that of the tokens too: `_spikes_problems`.
+    if not hasattr(link, "spikes"):
+        yield from _normalisation_problems(link, h, observed, values[:, 0], rng)
 
 
 def _normalisation_problems(link, h, observed, values, rng) -> Iterator[str]:
@@ -344,6 +357,42 @@ def _normalisation_problems(link, h, observed, values, rng) -> Iterator[str]:
             return
 
 
+def _spikes_problems(link, form, rng) -> Iterator[str]:
+    """The likelihood of a link with spikes against its outputs: Nishimori identities at zero overlap, by importance sampling.
+
+    The mean of each field, and of its square, is the mean of its posterior mean. A right likelihood fails with a probability of
+    about 1e-8 for each of them, if the spikes are short enough for FIELDS fields: BIAS allows the bias of few effective ones.
+    """
+    if form == "fibre":
+        yield "spikes need a log_likelihood of the output and of the tokens, not a fibre"
+        return
+    shape = (link.rows, link.tokens)
+    noise = rng.standard_normal((OUTPUTS, link.noise_dimension))
+    h = rng.standard_normal((OUTPUTS, *shape)) + link.spikes(noise)
+    observed = link.observe(h, noise)
+    nodes = rng.standard_normal((FIELDS, *shape))
+    known = np.concatenate([nodes.reshape(FIELDS, -1), nodes.reshape(FIELDS, -1) ** 2], axis=1)
+    true = np.concatenate([h.reshape(OUTPUTS, -1), h.reshape(OUTPUTS, -1) ** 2], axis=1)
+    rest = np.empty_like(true)
+    for place in range(0, OUTPUTS, AT_ONCE):
+        part = slice(place, place + AT_ONCE)
+        fields = np.broadcast_to(nodes, (len(observed[part]), *nodes.shape))
+        values = np.asarray(link.log_likelihood(observed[part], fields))
+        weights = np.exp(values - values.max(axis=1, keepdims=True))
+        rest[part] = true[part] - weights @ known / weights.sum(axis=1, keepdims=True)
+    average, error = rest.mean(axis=0), rest.std(axis=0, ddof=1) / np.sqrt(OUTPUTS)
+    worst = int(np.argmax(np.abs(average) - SURE * error))
+    if abs(average[worst]) > SURE * error[worst] + BIAS:
+        size = link.rows * link.tokens
+        row, token = np.unravel_index(worst % size, shape)
+        power = "" if worst < size else "^2"
+        yield (
+            f"log_likelihood contradicts spikes: the mean of h{power} of row {row + 1} and token {token + 1} is "
+            f"{true[:, worst].mean():.3g}, that of its posterior mean {(true - rest)[:, worst].mean():.3g} ± {error[worst]:.2g}, "
+            f"over {OUTPUTS} outputs; log_likelihood must contain log of E exp(sum_a s_a . h_a - |s_a|^2 / 2)"
+        )
+
+
 def _moments_problems(link, rng) -> Iterator[str]:
     """The posterior of a link against its output: the Nishimori identities of the mean and of the covariance, on random fields.
 
@@ -351,8 +400,12 @@ def _moments_problems(link, rng) -> Iterator[str]:
     """
     size, q = link.rows * link.tokens, 0.4
     omega, deviation = (np.sqrt(share) * rng.standard_normal((MANY, link.rows, link.tokens)) for share in (q, 1.0 - q))
-    h, V = omega + deviation, (1.0 - q) * np.eye(link.rows)
-    observed = link.observe(h, rng.standard_normal((MANY, link.noise_dimension)))
+    noise, V = rng.standard_normal((MANY, link.noise_dimension)), (1.0 - q) * np.eye(link.rows)
+    if hasattr(link, "spikes"):
+        spikes = link.spikes(noise)
+        omega, deviation = omega + q * spikes, deviation + (1.0 - q) * spikes
+    h = omega + deviation
+    observed = link.observe(h, noise)
     log_z, mean, covariance = (np.asarray(values, dtype=float) for values in link.moments(observed, omega, V))
     shapes = {"log_z": (MANY,), "mean": h.shape, "covariance": (*h.shape, *h.shape[1:])}
     for (name, shape), values in zip(shapes.items(), (log_z, mean, covariance), strict=True):

@@ -22,8 +22,8 @@ EQUAL, SHIFT = 1e-8, 3.0
 def invariant_rows(link: Link):
     """Orthonormal columns (P, k) of the directions v that the output does not see; k = 0 for most links."""
     rng = np.random.default_rng(0)
-    # A link may show its fields through `observe` alone: then nothing is known.
-    if link.rows == 1 or type(link).forward is Link.forward:
+    # A link may show its fields through `observe` or the tokens alone: then nothing is known.
+    if link.rows == 1 or type(link).forward is Link.forward or hasattr(link, "spikes"):
         return np.zeros((1, 0))
     h = rng.standard_normal((PROBED * link.rows, link.rows, link.tokens))
     x = rng.standard_normal((len(h), 1, link.tokens))

@@ -20,6 +20,8 @@ import numpy as np
 # may change their places.
 POSTERIOR, DIAGONAL_OVERLAP, GRADIENT = "posterior", "diagonal overlap", "gradient"
 EXCHANGEABLE = "exchangeable rows"
+# Standard normal tokens: those of a link with `spikes` depend on the weights.
+NORMAL_TOKENS = "standard normal tokens"
 # Random fields, and the relative change of them, that show whether an output has a gradient.
 PROBED, PROBE = 32, 1e-6
 # Smallest eigenvalue of a covariance of rows or tokens: below it the fields of a combination of them hardly vary.
@@ -55,6 +57,15 @@ class Link:
     for h_a ~ N(omega_a, V), omega (n, P, M) and V (P, P), independent over the tokens a: log Z (n,), E[h - omega | y] (n, P, M)
     and the covariance of h given y (n, P, M, P, M). `forward` of the links provided by this package raises ValueError when h does
     not end in (P, M).
+
+    Tokens are standard normal, unless a link writes
+
+        spikes(noise) -> array (n, P, M)
+
+    of the noise that `observe` gets. Then x_a = z_a + sum_p s_pa w_p / sqrt(D), z_a standard normal: the means of the tokens lie
+    along the weights, as in Gaussian mixtures, and x alone says something about W. `observe` gets the fields of x, and
+    `log_likelihood` is log p(y, x | W) / N(x; 0, I) = log E_s exp(sum_a s_a . h_a - |s_a|^2 / 2) p(y | h, s), a function of h for
+    W W^T = D I (derived for this project: a change of measure).
 
     Attributes
     ----------
@@ -131,7 +142,12 @@ class Link:
 
     @property
     def output_entropy(self) -> float:
-        """Entropy of the output given the fields, in nats: -inf for a fibre, 0 for a discrete output, NaN if unknown."""
+        """Entropy of the output given the fields, in nats: -inf for a fibre, 0 for a discrete output, NaN if unknown.
+
+        NaN for a link with spikes: its likelihood is that of the tokens too.
+        """
+        if hasattr(self, "spikes"):
+            return np.nan
         if inference(self) == "fibre":
             return -np.inf
         return np.nan if self.noise_dimension else 0.0
@@ -171,7 +187,7 @@ def inference(link: Link) -> str:
 
 
 def require(link: Link, needs: Iterable[str]) -> None:
-    """Check that a link meets the needs of a solver: POSTERIOR, DIAGONAL_OVERLAP, EXCHANGEABLE, GRADIENT.
+    """Check that a link meets the needs of a solver: POSTERIOR, DIAGONAL_OVERLAP, EXCHANGEABLE, GRADIENT, NORMAL_TOKENS.
 
     Raises
     ------
@@ -190,6 +206,11 @@ def require(link: Link, needs: Iterable[str]) -> None:
         raise ValueError(
             f"{name} of {link.rows} rows has no exchangeable rows; allowed: links in which all rows but the last may change "
             "their places, such as committee_depth, with at least three rows"
+        )
+    if NORMAL_TOKENS in needs and hasattr(link, "spikes"):
+        raise ValueError(
+            f"{name} has spikes, so its tokens depend on the weights; allowed: links without spikes, or an estimator of the "
+            "posterior mean: state evolution, gamp, thresholds"
         )
     if GRADIENT in needs:
         h = np.random.default_rng(0).standard_normal((PROBED, link.rows, link.tokens))

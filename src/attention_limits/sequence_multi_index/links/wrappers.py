@@ -7,7 +7,13 @@ k -> g(k T^(1/2)) (derived in this module: the change of variables is exact). So
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.links.link import SMALLEST_EIGENVALUE, Link, inference
+from attention_limits.sequence_multi_index.links.link import (
+    NORMAL_TOKENS,
+    SMALLEST_EIGENVALUE,
+    Link,
+    inference,
+    require,
+)
 
 
 class CorrelatedTokens(Link):
@@ -23,10 +29,11 @@ class CorrelatedTokens(Link):
     Raises
     ------
     ValueError
-        If it is not.
+        If it is not, or if the link has spikes.
     """
 
     def __init__(self, link: Link, covariance):
+        require(link, {NORMAL_TOKENS})
         T = np.array(covariance, dtype=float) if len({len(row) for row in covariance}) == 1 else np.zeros((0, 0))
         if T.shape != (link.tokens, link.tokens):
             raise ValueError(
@@ -89,12 +96,13 @@ class OutputNoise(Link):
     Raises
     ------
     ValueError
-        If the variance is not positive, or the link already has noise.
+        If the variance is not positive, or the link already has noise, or spikes.
     """
 
     def __init__(self, link: Link, variance: float):
         if not (np.isfinite(variance) and variance > 0):
             raise ValueError(f"noise must be a variance > 0, got {variance!r}")
+        require(link, {NORMAL_TOKENS})
         if link.noise_dimension:
             raise ValueError("this link already has noise; no more can be added")
         self.link, self.variance = link, variance

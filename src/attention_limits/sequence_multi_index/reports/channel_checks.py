@@ -77,7 +77,11 @@ def _draw(link: Link, Q, count, rng):
     shape = (count, link.rows, link.tokens)
     omega = np.einsum("pq,nqa->npa", np.linalg.cholesky(Q + 1e-300 * np.eye(link.rows)), rng.standard_normal(shape))
     h = omega + np.einsum("pq,nqa->npa", np.linalg.cholesky(V), rng.standard_normal(shape))
-    return h, omega, link.observe(h, rng.standard_normal((count, link.noise_dimension))), V
+    noise = rng.standard_normal((count, link.noise_dimension))
+    if hasattr(link, "spikes"):
+        spikes = link.spikes(noise)
+        omega, h = omega + Q @ spikes, h + spikes
+    return h, omega, link.observe(h, noise), V
 
 
 def _shapes(channel, rng):

@@ -19,6 +19,7 @@ from attention_limits.sequence_multi_index.channels.averages import node_dimensi
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.priors.loading import load_prior
 from attention_limits.sequence_multi_index.reports.check_link import sound_link
+from attention_limits.sequence_multi_index.schema.checks import spikes_problem
 from attention_limits.sequence_multi_index.schema.thresholds import RecoverySolver, Thresholds
 from attention_limits.sequence_multi_index.state_evolution.exact_recovery import exact_recovery, optimal_recovery
 from attention_limits.sequence_multi_index.weak_recovery.generative_exponent import HIGHEST, generative_exponent
@@ -77,6 +78,8 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
     streams = Streams(asked.seed, "sequence_multi_index", "threshold")
     try:
         prior = load_prior(asked.model.plain(), link.rows, project)
+        if problem := spikes_problem(link, prior):
+            raise ValueError(problem)
         channels = [Channel(link, asked.solver.resolution, streams.generator("channel", r)) for r in range(replicas)]
     except ValueError as error:
         raise SpecError([str(error)]) from None

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from attention_limits.pipeline.experiments.specification import Axis, DataSpecification, Section, Specification, Whole
-from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, EXCHANGEABLE, POSTERIOR
+from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, EXCHANGEABLE, NORMAL_TOKENS, POSTERIOR
 from attention_limits.sequence_multi_index.schema import checks as check
 from attention_limits.sequence_multi_index.schema import thresholds
 from attention_limits.sequence_multi_index.schema.checks import OfDataSets, OfNodes
@@ -194,7 +194,7 @@ class HeldOverlap(OfNodes, Specification):
 class ExchangeableLayers(OfNodes, Specification):
     """State evolution computes the overlaps of layers that may change their places at one fixed point, as four numbers."""
 
-    needs: ClassVar = frozenset({POSTERIOR, EXCHANGEABLE})
+    needs: ClassVar = frozenset({POSTERIOR, EXCHANGEABLE, NORMAL_TOKENS})
     model: TeacherModel = TeacherModel(link="committee_depth", depth=4)
     grid: ExchangeableGrid
     solver: ExchangeableSolver = ExchangeableSolver()

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, cast
 
+import numpy as np
+
 from attention_limits.pipeline.base.files import canonical_json
 from attention_limits.pipeline.experiments.specification import Problem, Section, fields
 from attention_limits.sequence_multi_index.data.sequences import sample_count
@@ -187,7 +189,7 @@ def _prior_problems(cls, estimator, link: Link, parameters: Mapping) -> Iterable
             named = "prior" if "prior" in parameters else "covariance"
         yield ("grid" if named in estimator.grid else "model", named), str(error)
         return
-    if text := cls.of_prior(link, prior):
+    if text := spikes_problem(link, prior) or cls.of_prior(link, prior):
         yield ("model", "prior"), text
     if not prior.isotropic:
         yield from _covariance_problems(estimator, prior)
@@ -207,6 +209,17 @@ def _covariance_problems(estimator, prior: Prior) -> Iterable[Problem]:
             prior.spectrum.counts(dimension)
         except ValueError as error:
             yield ("solver", "dimension"), str(error)
+
+
+def spikes_problem(link: Link, prior: Prior) -> str:
+    """The reason why a link with spikes cannot have a prior, or an empty text."""
+    independent = np.array_equal(prior.second_moment, np.eye(link.rows)) and not hasattr(prior, "spectrum")
+    if not hasattr(link, "spikes") or independent:
+        return ""
+    return (
+        f"{type(link).__name__} has spikes; allowed: weights whose rows are not correlated, E w w^T = I, and tokens whose "
+        "dimensions are not"
+    )
 
 
 def coupled_problem(link: Link, prior: Prior) -> str:

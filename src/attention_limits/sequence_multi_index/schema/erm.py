@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from attention_limits.pipeline.experiments.specification import Axis, Problem, Section, Specification, Whole, fields
 from attention_limits.sequence_multi_index.erm.students import ERM_KEYS, problem_of, student_of
+from attention_limits.sequence_multi_index.links.link import NORMAL_TOKENS
 from attention_limits.sequence_multi_index.links.loading import code_file, code_module
 from attention_limits.sequence_multi_index.schema.checks import OfDataSets, OfLink
 from attention_limits.sequence_multi_index.schema.keys import LinkGrid, LinkModel, Nodes, SomeAlpha
@@ -109,6 +110,8 @@ class TransitionSolver(Section):
 
 class OfErm(OfLink, Specification):
     """An estimator that minimises the empirical risk of a student."""
+
+    needs: ClassVar[frozenset[str]] = frozenset({NORMAL_TOKENS})
 
     @classmethod
     def _at(cls, estimator, parameters, keys):

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from attention_limits.pipeline.experiments.specification import Axis, Section, Specification, Whole
-from attention_limits.sequence_multi_index.links.link import GRADIENT
+from attention_limits.sequence_multi_index.links.link import GRADIENT, NORMAL_TOKENS
 from attention_limits.sequence_multi_index.schema import checks as check
 from attention_limits.sequence_multi_index.schema.checks import OfDataSets
 from attention_limits.sequence_multi_index.schema.keys import (
@@ -80,7 +80,7 @@ def starts_numbers(estimator, link, data) -> float:
 class OfDescent(OfDataSets):
     """An estimator that runs stochastic gradient descent on all of its replicas together."""
 
-    needs: ClassVar = frozenset({GRADIENT})
+    needs: ClassVar = frozenset({GRADIENT, NORMAL_TOKENS})
     # The data hold whitened tokens. A teacher of another law is no problem: gradient descent knows none.
     refuses: ClassVar = frozenset({"covariance", "token_covariance"})
     replicas_at_once: ClassVar = True

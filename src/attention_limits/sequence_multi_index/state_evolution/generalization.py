@@ -7,7 +7,8 @@ On a new sequence the teacher's fields h and the student's are jointly Gaussian,
 
 summed over the entries of the output, without its noise. The mean is missing where few nodes carry it (outputs with heavy tails:
 high powers of the fields): a part of it would lie beyond all nodes. The published curves (Troiani et al. 2025,
-arXiv:2502.00901) are plug-in errors in this normalisation.
+arXiv:2502.00901) are plug-in errors in this normalisation. They are not defined for links with spikes, whose outputs depend on more
+than the fields.
 """
 
 import numpy as np
@@ -24,6 +25,8 @@ ERROR_NODES = 8192
 
 def _squared_distance(link, first, cross, second, nodes):
     """E ||g(h) - g(h')||_F^2 for fields of covariances `first`, `second` and cross-covariance `cross` = E h h'^T, (P, P) each."""
+    if hasattr(link, "spikes"):
+        return np.nan
     size = link.rows
     root = symmetric_root(np.block([[first, cross], [cross.T, second]]))
     points = nodes.points.reshape(len(nodes), 2 * size, link.tokens)

@@ -106,7 +106,7 @@ def branch_point(
         weights = nodes.weights[:, None, None]
         product = np.einsum("pi,npa,nqa,qj->nij", columns, first, second, columns, optimize=True)
         squares = 0.5 * weights * (product + product.transpose(0, 2, 1))
-        slopes = -weights * (columns.T @ dg @ columns)
+        slopes = weights * (columns.T @ (channel.spikes - dg) @ columns)
         information = symmetrized(symmetry, combine_unbiased(squares, slopes).mean(axis=0))
         if not np.all(np.isfinite(information)):
             return np.full_like(coordinates, np.nan)

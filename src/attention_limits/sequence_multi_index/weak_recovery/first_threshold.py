@@ -208,6 +208,8 @@ def _moments_at_zero(channel, points, prior):
     """Posterior moments of the outputs of the nodes at zero overlap; where few outputs differ each is taken once."""
     link, size = channel.link, channel.link.rows * channel.link.tokens
     h = prior.root @ points[:, :size].reshape(-1, link.rows, link.tokens)
+    if hasattr(link, "spikes"):
+        h = h + prior.second_moment @ link.spikes(points[:, size:])
     observed = link.observe(h, points[:, size:])
     flat, where = np.unique(np.reshape(observed, (len(h), -1)), axis=0, return_inverse=True)
     if 2 * len(flat) > len(h):

@@ -97,7 +97,9 @@ def _blocks(channel, nodes, row, overlap):
     moments = channel.posterior(observed, omega, V)
     (first, second), dg = denoiser(moments, V)
     squares = nodes.weights * np.einsum("na,na->n", first[:, row], second[:, row])
-    information = combine_unbiased(squares, -nodes.weights * dg[:, row, row]).reshape(BLOCKS, -1).mean(axis=1)
+    information = (
+        combine_unbiased(squares, nodes.weights * (channel.spikes - dg)[:, row, row]).reshape(BLOCKS, -1).mean(axis=1)
+    )
     excess = excess_moments(moments, V, np.delete(unit, row, axis=1))
     responses = response_blocks(excess, nodes.weights, symmetric_basis(size - 1, diagonal=True))
     # Q = Q_hat / (1 + Q_hat), Q_hat = alpha E sum_a g_a^2.

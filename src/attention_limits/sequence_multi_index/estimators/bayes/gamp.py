@@ -73,6 +73,7 @@ def _data_set(spec, streams, link, prior, replica, at):
         sequences, teacher = read.sequences.values, read.teacher.values
         generator = streams.generator("output noise", replica, alpha=alpha)
         noise = generator.standard_normal((len(sequences), link.noise_dimension))
+        sequences = gamp.with_spikes(link, sequences, teacher, noise)
         return gamp.Dataset(sequences, teacher, link.observe(local_fields(sequences, teacher), noise))
     dimension = spec["solver"].dimension
     samples = sample_count(alpha, dimension)

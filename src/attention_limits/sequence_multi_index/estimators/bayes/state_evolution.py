@@ -60,8 +60,8 @@ def run(spec, streams):
 
 
 def _information(link, prior, overlap, alpha, phi, solver, nodes):
-    """Entropy of the outputs and mutual information; missing with side information or regularisation, which change the model."""
-    if solver.side_information or solver.regularization:
+    """Entropy of the outputs and mutual information; missing with side information, regularisation or spikes, which change it."""
+    if solver.side_information or solver.regularization or hasattr(link, "spikes"):
         return {}
     if prior.recovered(overlap) and np.isneginf(link.output_entropy):
         # Then the outputs lie on a surface.
