@@ -14,7 +14,7 @@ class Labels(Link):
 
     share: float = 0.5
 
-    rows, tokens, sign_symmetry, noise_dimension = 1, 1, "rows", 1
+    rows, tokens, sign_symmetry, noise_dimension, reads_fields = 1, 1, "rows", 1, False
 
     def forward(self, h):
         return np.ones(h.shape[:-2])

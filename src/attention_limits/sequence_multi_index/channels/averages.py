@@ -1,7 +1,8 @@
 """Averages over the outputs of the model at an overlap: omega_a ~ N(0, Q), h_a ~ N(omega_a, V) and y given h.
 
 By the Nishimori identity E sum_a g_a g_a^T = -E sum_a dg_aa: both are evaluated on the same nodes and combined (Troiani et al.
-2025, arXiv:2502.00901). Spikes of the tokens add their second moment to the right side (`Channel.spikes`). Where a channel knows all outputs (`Channel.outputs`) their mean is exact.
+2025, arXiv:2502.00901). Spikes of the tokens add their second moment to the right side (`Channel.spikes`). Where a channel knows
+all outputs (`Channel.outputs`) their mean is exact.
 """
 
 from dataclasses import dataclass

@@ -11,7 +11,7 @@ log_likelihood
     Links whose output keeps h in an open set: output noise, or discrete outputs (0 where h explains y, -inf elsewhere).
 """
 
-from collections.abc import Iterable
+from collections.abc import Set
 
 import numpy as np
 
@@ -79,6 +79,8 @@ class Link:
         Number p of successive rows: a common rotation in O(p) of these rows leaves the output unchanged. There are P / p blocks.
     exchangeable : bool
         Whether every permutation of all rows but the last leaves the output unchanged; these are then the free rows of a fibre.
+    reads_fields : bool
+        Whether the output depends on the fields. Random labels do not: they are a target of empirical risk minimisation alone.
     noise_dimension : int
         Number of standard normal variables that `observe` takes beside h; 0 for a deterministic output.
     isotropic_method : str
@@ -100,6 +102,7 @@ class Link:
     rotations = 1
     isotropic_method = ""
     exchangeable = False
+    reads_fields = True
     noise_dimension = 0
     free_rows = 0
     angles = 0
@@ -186,7 +189,7 @@ def inference(link: Link) -> str:
     )
 
 
-def require(link: Link, needs: Iterable[str]) -> None:
+def require(link: Link, needs: Set[str]) -> None:
     """Check that a link meets the needs of a solver: POSTERIOR, DIAGONAL_OVERLAP, EXCHANGEABLE, GRADIENT, NORMAL_TOKENS.
 
     Raises
@@ -195,6 +198,11 @@ def require(link: Link, needs: Iterable[str]) -> None:
         If it does not, with the reason.
     """
     name = type(link).__name__
+    if not link.reads_fields and needs & {POSTERIOR, GRADIENT}:
+        raise ValueError(
+            f"the output of {name} does not depend on the fields (reads_fields = False); allowed: as a target of empirical risk "
+            "minimisation"
+        )
     if POSTERIOR in needs:
         inference(link)
     if DIAGONAL_OVERLAP in needs and link.sign_symmetry != "rows":

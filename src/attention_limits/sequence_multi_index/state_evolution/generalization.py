@@ -7,8 +7,8 @@ On a new sequence the teacher's fields h and the student's are jointly Gaussian,
 
 summed over the entries of the output, without its noise. The mean is missing where few nodes carry it (outputs with heavy tails:
 high powers of the fields): a part of it would lie beyond all nodes. The published curves (Troiani et al. 2025,
-arXiv:2502.00901) are plug-in errors in this normalisation. They are not defined for links with spikes, whose outputs depend on more
-than the fields.
+arXiv:2502.00901) are plug-in errors in this normalisation. They are not defined for links with spikes, whose outputs
+depend on more than the fields.
 """
 
 import numpy as np
