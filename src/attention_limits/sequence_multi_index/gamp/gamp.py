@@ -8,8 +8,8 @@ Per iteration, with X_mu (M x D), omega_mu = X_mu W_hat^T / sqrt(D) - C_hat g_mu
 (Troiani et al. 2025, arXiv:2502.00901, for standard normal weights: C_hat = (I + A)^-1 and W_hat = C_hat b). The prior gives the
 mean and the covariance (`priors`). Side information S = sqrt(lambda) W + sqrt(1-lambda) N adds lambda / (1 - lambda) I to the
 precision and sqrt(lambda) / (1 - lambda) S to b. Spikes of the tokens add their second moment to the precision, not to b. The
-sums of an iteration leave out the outputs whose channel does not meet its check; `GampRun.resolved` is the smallest fraction of the
-others.
+sums of an iteration leave out the outputs whose channel does not meet its check; `GampRun.resolved` is the smallest fraction of
+the others.
 
 The start is a small random estimate, or informed: the posterior mean of an observation of the weights that the iteration does not
 see later. The state evolution from the same overlap describes it. An informed start near the teacher shows a fixed point that
