@@ -23,12 +23,19 @@ def blocks(language):
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     (tmp_path / "links").mkdir()
-    (tmp_path / "links" / "mine.py").write_text(blocks("python")[0])
+    (tmp_path / "links" / "mine.py").write_text(blocks("python")[1])
     experiment = tmp_path / "config" / "sequence_multi_index" / "experiments" / "gated.yaml"
     experiment.parent.mkdir(parents=True)
     experiment.write_text(blocks("yaml")[0])
     monkeypatch.chdir(tmp_path)
     return experiment.relative_to(tmp_path)
+
+
+def test_a_noisy_link_is_a_function(capsys):
+    """The shown value is rounded; its error over four scramblings is 0.005, so another one differs by 0.02 at most."""
+    exec(blocks("python")[0], {})
+    shown = float(re.search(r"# 1\. alpha = (\S+)", blocks("python")[0])[1])
+    assert abs(float(capsys.readouterr().out.split()[3]) - shown) < 0.02
 
 
 def test_the_commands(project, capsys):
@@ -46,7 +53,7 @@ def test_the_experiment(project):
     cube = read(Path("results/smoke/cubes/sequence_multi_index/gated.nc"), repair="")
     assert dict(cube.sizes)["layer"] == 2
     found = {}
-    exec(blocks("python")[1], found)
+    exec(blocks("python")[2], found)
     (axes,) = found["draw"]({"gated": cube}).axes
     # At scale smoke some replicas fail a flag.
     assert {text.get_text() for text in axes.get_legend().get_texts()} - {"one replica, fails a flag"} == {

@@ -37,7 +37,8 @@ def thresholds(
     ----------
     model : mapping, str or link
         The keys of a link (`{"link": "deep_attention", "skip": 0.5}`) or of a channel (`{"channel": "softmax", "tokens": 2}`).
-        A name, or a link of the user as an object, alone stands for `{"link": ...}`.
+        A name, or a link of the user as an object, alone stands for `{"link": ...}`. A function of the fields h is a link with
+        noise: `{"link": f, "rows": 2, "noise": 0.1}`.
     solver : mapping, optional
         Numerical settings; each has a default.
     replicas : int, optional

@@ -59,7 +59,7 @@ DEEP = {
     "linear attention": DeepAttention(activation="linear"),
 }
 OF_USERS = {
-    "docs/links.md": of_page("Gated", "docs/links.md", "```python\n", "```")(2.0),
+    "docs/links.md": of_page("Gated", "docs/links.md", "```python\n(?=from dataclasses)", "```")(2.0),
     "docs/notebooks": of_page("Rectified", "docs/notebooks/your_link.py", r"# %%\n(?=from)", r"# %% \[markdown\]")(1.5),
     "sectors": Wedges(),
     "noise": OutputNoise(DeepAttention(depth=1), 0.1),

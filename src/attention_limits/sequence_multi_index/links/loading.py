@@ -8,7 +8,12 @@ from pathlib import Path
 from attention_limits.pipeline.base.errors import allowed_names
 from attention_limits.pipeline.base.user_files import execute
 from attention_limits.sequence_multi_index.links.link import Link
-from attention_limits.sequence_multi_index.links.wrappers import CorrelatedTokens, OutputNoise
+from attention_limits.sequence_multi_index.links.wrappers import (
+    CorrelatedTokens,
+    FunctionOfFields,
+    OutputNoise,
+    reads_fields,
+)
 
 # Module below this package, and name in it. Imported by name only, so that an edit to one link touches nothing else.
 PROVIDED = {
@@ -42,7 +47,8 @@ def load_link(model: Mapping, project: Path) -> Link:
     Parameters
     ----------
     model : mapping
-        `link`: a name of `PROVIDED`, or `path/to/file.py:name` of a user's own, a class or a function that returns a `Link`;
+        `link`: a name of `PROVIDED`, or `path/to/file.py:name` of a user's own: a class or a function that returns a `Link`, or
+        a function of the fields h, whose shape the keys `rows` and `tokens` give, by default 1;
         `noise`: variance of Gaussian output noise, 0 or absent for none; `token_covariance`: that of the tokens, absent for
         independent ones; `prior`, `covariance` and `participation_ratio`: left out, they belong to `priors.loading`; everything
         else, and the items of the mapping `parameters`, goes to the link as keyword arguments.
@@ -62,7 +68,9 @@ def load_link(model: Mapping, project: Path) -> Link:
         raise ValueError(f"{', '.join(twice)}: given twice, in parameters too")
     parameters |= more
     make = _maker(name, Path(project))
-    allowed = inspect.signature(make).parameters
+    if own := reads_fields(make):
+        rows, tokens = (parameters.pop(key, 1) for key in ("rows", "tokens"))
+    allowed = {key: item for key, item in inspect.signature(make).parameters.items() if not (own and key == "h")}
     if not any(item.kind is inspect.Parameter.VAR_KEYWORD for item in allowed.values()):
         unknown = sorted(set(parameters) - set(allowed))
         if unknown:
@@ -77,7 +85,7 @@ def load_link(model: Mapping, project: Path) -> Link:
     ]
     if missing:
         raise ValueError(f"the link {name} needs {', '.join(missing)}")
-    link = make(**parameters)
+    link = FunctionOfFields(make, rows, tokens, parameters) if own else make(**parameters)
     if not isinstance(link, Link):
         raise ValueError(f"{name} must be a Link or return one, not {type(link).__name__}")
     link = link if covariance is None else CorrelatedTokens(link, covariance)

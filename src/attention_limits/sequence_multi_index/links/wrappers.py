@@ -1,9 +1,12 @@
-"""Links around another link: correlated tokens, a linear map of the fields; and Gaussian noise of the output.
+"""Links around a function of the fields, and around another link: correlated tokens, Gaussian noise of the output.
 
 Tokens x_a = sum_b T^(1/2)_ab z_b with z_b standard normal in every dimension have the covariance T between tokens, the same in
 each dimension. Their fields are h = k T^(1/2), k the fields of the z_b, and the theory of independent tokens holds for the link
 k -> g(k T^(1/2)) (derived in this module: the change of variables is exact). Solvers and data sets hold the whitened tokens z_b.
 """
+
+import inspect
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -14,6 +17,53 @@ from attention_limits.sequence_multi_index.links.link import (
     inference,
     require,
 )
+
+# Random fields that show the sign symmetry of a function, and the largest relative change of an output that is rounding.
+_FIELDS, _ROUNDING = 64, 1e-9
+
+
+def reads_fields(made: Callable) -> bool:
+    """Whether `made` is a function of the fields: its first argument is called h. Others make a link."""
+    return not inspect.isclass(made) and next(iter(inspect.signature(made).parameters), "") == "h"
+
+
+class FunctionOfFields(Link):
+    """The link y = function(h, ...) of a plain function, for a posterior with output noise (`OutputNoise`).
+
+    Parameters
+    ----------
+    function : callable
+        From fields h (..., P, M) to outputs (...) or (..., *output), with NumPy functions on the last two axes of h.
+    rows, tokens : int
+        P and M.
+    parameters : mapping
+        Its other arguments.
+
+    Raises
+    ------
+    ValueError
+        If the function fails on fields of this shape. The sign symmetry is that of its outputs on random fields.
+    """
+
+    def __init__(self, function: Callable, rows: int, tokens: int, parameters: Mapping):
+        self.rows, self.tokens = rows, tokens
+        self._function, self._parameters = function, dict(parameters)
+        h = np.random.default_rng(0).standard_normal((_FIELDS, rows, tokens))
+        try:
+            y = np.asarray(self.forward(h))
+            flips = np.concatenate([-np.ones((1, rows)), 1.0 - 2.0 * np.eye(rows)])
+            same = [np.allclose(self.forward(h * flip[:, None]), y, _ROUNDING, _ROUNDING) for flip in flips]
+        except Exception as error:
+            name = getattr(function, "__name__", "link")
+            raise ValueError(
+                f"{name}(h) fails for h of shape (n, rows, tokens) = {h.shape}: {type(error).__name__}: {error}; the keys rows "
+                "and tokens of the model give this shape"
+            ) from None
+        self.sign_symmetry = "rows" if all(same) else "all" if same[0] else "none"
+
+    def forward(self, h):
+        """Output (..., *output) of the fields (..., P, M)."""
+        return self._function(h, **self._parameters)
 
 
 class CorrelatedTokens(Link):

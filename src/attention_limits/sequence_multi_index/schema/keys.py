@@ -79,7 +79,8 @@ class LinkModel(Section):
     """The link y = g(h) and its parameters. The page docs/links.md lists the parameters of each link and their defaults."""
 
     link: Annotated[str, Field(min_length=1, description=(
-        "Name of a provided link (docs/links.md), or path/to/file.py:name of a link of the user, relative to the project folder."
+        "Name of a provided link (docs/links.md), or path/to/file.py:name of a link or a function of the fields of the user, relative "
+        "to the project folder."
     ))] = "deep_attention"  # fmt: skip
     noise: Noise | None = None
     skip: Skip | None = None
@@ -100,7 +101,11 @@ class LinkModel(Section):
         "Positional attention matrix A, M rows of M numbers >= 0; each row sums to one."
     ))] | None = None  # fmt: skip
     rows: (
-        Annotated[Whole, Field(ge=1, le=16, description="Number of fields P that a link of one token reads.")] | None
+        Annotated[
+            Whole,
+            Field(ge=1, le=16, description="Number P of rows of fields that a function or a link of one token reads."),
+        ]
+        | None
     ) = None
     exponents: Annotated[list[Exponent], Field(
         min_length=1, max_length=16, description="Exponents of a monomial, one whole number >= 1 per field."
