@@ -56,7 +56,7 @@ def compute(
         Family and estimator, `sequence_multi_index.state_evolution`. `estimators()` lists all of them.
     model : mapping or str, optional
         Parameters of the model, or the name of a model in `config/<family>/models.yaml` of the project. A link may be an object
-        of the caller, or a function of the fields with `rows`, `tokens` and `noise` (docs/links.md); the cube records only its name.
+        of the caller, or a function of the fields with `rows`, `tokens` and `noise` (docs/links.md); the cube records its name.
     grid : mapping, optional
         Values by key: a number, a sequence of numbers, or `{"start": 0, "stop": 1, "num": 11}`. `describe(estimator)` lists the
         keys.

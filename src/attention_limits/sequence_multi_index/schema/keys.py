@@ -79,8 +79,8 @@ class LinkModel(Section):
     """The link y = g(h) and its parameters. The page docs/links.md lists the parameters of each link and their defaults."""
 
     link: Annotated[str, Field(min_length=1, description=(
-        "Name of a provided link (docs/links.md), or path/to/file.py:name of a link or a function of the fields of the user, relative "
-        "to the project folder."
+        "Name of a provided link (docs/links.md), or path/to/file.py:name of a link or a function of the fields of the user, "
+        "relative to the project folder."
     ))] = "deep_attention"  # fmt: skip
     noise: Noise | None = None
     skip: Skip | None = None
