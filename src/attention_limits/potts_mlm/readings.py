@@ -19,6 +19,19 @@ def in_equilibrium(cube):
     return cube.sample_converged if "sample_converged" in cube else 1.0
 
 
+def at_target(cube):
+    """1 where both runs of the sampler agree and meet the target of the mean Hamming distance, 0 elsewhere.
+
+    An instance that is frozen, or whose distance stays above the target at any temperature, has 0.
+    """
+    return (cube.sample_converged * cube.distance_converged).rename("at_target")
+
+
+def value_at_target(cube, variable, **point):
+    """Mean of a `variable` of the best start of factored attention over the replicas `at_target`, and its standard error."""
+    return mean_at(of_chosen(cube, variable).where(at_target(cube) == 1).rename(variable), **point)
+
+
 def good(cube, prefix=""):
     """The product of all flags of a fit: 1 where the sequences are in equilibrium, the chosen start has converged, and a second
     start confirms its minimum, 0 elsewhere; missing where nothing was computed.

@@ -5,15 +5,17 @@ The files in `config/<family>/experiments` use these names. The module `estimato
 """
 
 from attention_limits.pipeline.experiments.specification import DataSpecification, Specification
-from attention_limits.potts_mlm.schema import proteins, samples, training
+from attention_limits.potts_mlm.schema import many_body, proteins, samples, training
 
 PREFIX = "potts"
 DATA: dict[str, type[DataSpecification]] = {
     "potts_samples": samples.PottsSamples,
     "alignment": proteins.Alignment,
+    "many_body_samples": many_body.ManyBodySamples,
 }
 ESTIMATORS: dict[str, type[Specification]] = {
     "equilibrium": samples.Equilibrium,
+    "single_chains": samples.SingleChains,
     "factored_attention": samples.FactoredAttention,
     "mixed_attention": samples.MixedAttention,
     "replica": samples.Replica,
@@ -23,6 +25,9 @@ ESTIMATORS: dict[str, type[Specification]] = {
     "pseudo_likelihood": training.PseudoLikelihood,
     "alignment_summary": proteins.AlignmentSummary,
     "multihead_attention": proteins.MultiheadAttention,
+    "symmetric_pseudo_likelihood": proteins.SymmetricPseudoLikelihood,
+    "alignment_transformer": proteins.AlignmentTransformer,
     "generated_sequences": proteins.GeneratedSequences,
     "alignment_ridge": proteins.AlignmentRidge,
+    "stacked_attention": many_body.StackedAttention,
 }

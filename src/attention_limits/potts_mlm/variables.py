@@ -1,7 +1,7 @@
 """Variables of the Potts and masked-language-modelling family."""
 
 from attention_limits.pipeline.base.registry import Coordinate, Variable
-from attention_limits.potts_mlm.schema import variables_proteins, variables_training
+from attention_limits.potts_mlm.schema import variables_many_body, variables_proteins, variables_training
 
 SOURCE = (
     "Rende, Gerace, Laio, Goldt 2024, Mapping of attention mechanisms to a generalized Potts model, Phys. Rev. Research 6, "
@@ -25,6 +25,8 @@ COORDINATES = (
     Coordinate("optimizer", "optimiser", "", "sgd: no momentum; adam"),
     Coordinate("epoch", "epoch", "", "passes through the training sequences"),
     Coordinate("run", "independent run", "", "1: training sequences; 2: test sequences"),
+    Coordinate("chain", "single chain", "", "number, from 0"),
+    Coordinate("learned_chain", "single chain that attention learns from", "", "number, from 0"),
     Coordinate("sample", "training sequence", "m", "number, from 0, in the order of the run"),
     Coordinate("test_sample", "test sequence", "m", "number, from 0, in the order of the run"),
     Coordinate("site", "site", "i", "position in the sequence, from 1"),
@@ -32,6 +34,7 @@ COORDINATES = (
     Coordinate("color", "colour", "a", "number, from 0"),
     Coordinate("color_other", "colour of the other site", "b", "number, from 0"),
     *variables_proteins.COORDINATES,
+    *variables_many_body.COORDINATES,
 )
 
 _MODEL = "H = -1/2 sum_(i != j) J_ij U[s_i, s_j], P = exp(-beta H) / Z"
@@ -94,6 +97,38 @@ _DATA = (
         "", "true or false", "R-hat below its bound, distances within 4 errors",
     ),
     ("optimal_loss", (), "loss of the true conditionals on the test sequences", "", _NATS, _LOSS),
+)  # fmt: skip
+_PER_CHAIN = ("attention", "learned_chain")
+_CHAINS = (
+    (
+        "chain_hamming", ("chain",), "mean Hamming distance within a single chain",
+        "d_H", _FRACTION, "(1/L) sum_i [1 - sum_a n_ia (n_ia - 1) / (n (n - 1))]",
+    ),
+    ("chain_hamming_error", ("chain",), "standard error of this distance", "", _FRACTION, "jackknife over 20 blocks"),
+    (
+        "chain_cross", ("chain",), "mean Hamming distance between a single chain and the tempered run",
+        "", _FRACTION, "in equilibrium it equals the distance within a chain",
+    ),
+    ("chain_energy", ("chain",), "mean energy per site of a single chain", "", "units of J U", "H / L"),
+    ("tempered_energy", (), "mean energy per site of the tempered test sequences", "", "units of J U", "H / L"),
+    (
+        "chain_r_hat", (), "split R-hat of all single chains",
+        "", "1 in equilibrium; missing if nothing moves", "the larger of two: energy, overlap with the commonest colours",
+    ),
+    (
+        "chains_converged", (), "whether the single chains agree; a frozen instance has 0",
+        "", "true or false", "R-hat below its bound",
+    ),
+    (
+        "chain_site_error", _PER_CHAIN, "error of the attention that learned from one chain",
+        "err_J", "0 exact, 1 orthogonal", "sqrt(1 - cos^2(A, J))",
+    ),
+    (
+        "chain_precision", _PER_CHAIN, "precision of the attention that learned from one chain",
+        "", _PRECISION, "true contacts among the largest |A_ij + A_ji|",
+    ),
+    ("chain_fit_converged", _PER_CHAIN, "whether the gradient reached the tolerance", "", "true or false", "L-BFGS"),
+    ("chain_fit_confirmed", _PER_CHAIN, *_CONFIRMED),
 )  # fmt: skip
 _LEARNING = (
     ("objective", _START, "regularised training loss", "", _NATS, "loss + (lambda / 2) (||A||^2 + ||V||^2)"),
@@ -158,5 +193,5 @@ _GAUSSIAN = (
     ("simulated_training_error", (), "training error, simulated", "e_t", "squared error of a masked site", "mean (y - X v)^2"),
 )  # fmt: skip
 
-_OTHERS = (*variables_training.FIELDS, *variables_proteins.FIELDS)
-VARIABLES = tuple(Variable(*fields) for fields in (*_DATA, *_LEARNING, *_GAUSSIAN, *_OTHERS))
+_OTHERS = (*variables_training.FIELDS, *variables_proteins.FIELDS, *variables_many_body.FIELDS)
+VARIABLES = tuple(Variable(*fields) for fields in (*_DATA, *_CHAINS, *_LEARNING, *_GAUSSIAN, *_OTHERS))

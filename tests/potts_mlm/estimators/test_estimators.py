@@ -37,7 +37,7 @@ def test_the_map_of_a_transformer_is_that_of_its_final_two_layers(tmp_path, monk
     looks = np.zeros((2, 3, 4, 4))
     looks[:, 1:, 0, 1] = [2.0, 3.0]
     looks[:, 0, 1, 2] = 1.0
-    trained = Training(np.array([1, 2]), np.zeros(2), np.zeros(2), looks, 0.0)
+    trained = Training(np.array([1, 2]), np.zeros(2), np.zeros(2), looks, 0.0, np.zeros(0), np.zeros((2, 0)))
     monkeypatch.setattr(transformer, "train", lambda *arguments: trained)
     part = {
         "reads": "potts_samples", "replicas": 2,

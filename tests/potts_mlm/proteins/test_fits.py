@@ -102,6 +102,6 @@ def test_scores_of_the_kunitz_domain():
 
 
 def test_a_number_is_not_scaled_with_the_sites():
-    settings = SimpleNamespace(field_ridge=0.3, coupling_ridge="plmdca", weight_ridge=0.2)
-    ridge = ridge_of(50, settings)
+    settings = SimpleNamespace(field_ridge=0.3, coupling_ridge="plmdca")
+    ridge = ridge_of(50, settings, 0.2)
     assert (ridge.fields, ridge.couplings, ridge.weights) == (0.3, 2e-4, 0.2)

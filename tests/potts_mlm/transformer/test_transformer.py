@@ -14,6 +14,7 @@ from attention_limits.potts_mlm.transformer.transformer import (
     final_attention,
     gradient,
     initial,
+    mean_couplings,
     positions,
     train,
 )
@@ -107,3 +108,25 @@ def test_trainings_side_by_side_give_the_same_bytes(sequences):
 def test_another_optimizer_is_refused():
     with pytest.raises(ValueError, match="allowed: sgd, adam"):
         Schedule("lion", 1.0, batch=1, epochs=1, evaluations=1)
+
+
+def test_the_response_to_a_colour_is_that_of_the_losses(weights, sequences):
+    """[i, j, b, a] is the mean of log p(s_i = a) over the sequences in which site j has the colour b, by `evaluate`."""
+    found = mean_couplings(weights, SHAPE, sequences[:5])
+    assert found.shape == (6, 6, 3, 3)
+    assert not found[range(6), range(6)].any()
+    for i, j, b, a in ((0, 1, 2, 0), (4, 2, 0, 1), (5, 0, 1, 2)):
+        changed = sequences[:5].copy()
+        changed[:, i], changed[:, j] = a, b
+        assert found[i, j, b, a] == pytest.approx(-evaluate(weights, SHAPE, changed)[0][:, i].mean(), abs=1e-5)
+
+
+def test_weights_choose_the_sequences_of_a_step(sequences):
+    """All weight on two sequences: the training is that of these two alone would be, and its loss falls below that of all."""
+    chosen = np.zeros(40)
+    chosen[[3, 8]] = [1.0, 3.0]
+    schedule = Schedule("adam", 0.01, 20, 40, 2)
+    done = train(SHAPE, sequences, sequences[[3, 8]], np.random.default_rng(2), schedule, chosen)
+    assert done.losses.shape == (2, 2)
+    np.testing.assert_allclose(done.losses.mean(axis=1), done.test_loss, rtol=1e-12)
+    assert done.test_loss[-1] < 0.1 < evaluate(done.parameters, SHAPE, sequences)[0].mean()

@@ -52,13 +52,19 @@ def contact_scores(couplings, gap: int | None) -> np.ndarray:
     """
     letters = np.arange(couplings.shape[2]) != (-1 if gap is None else gap)
     norms = np.sqrt(np.sum(couplings[:, :, letters][..., letters] ** 2, axis=(2, 3)))
-    np.fill_diagonal(norms, 0.0)
+    return corrected(norms)
+
+
+def corrected(norms) -> np.ndarray:
+    """S_ij - S_i S_j / S of a symmetric matrix S = `norms` (L, L), means over pairs i != j: the average product correction."""
     sites = len(norms)
+    norms = np.array(norms, dtype=float)
+    np.fill_diagonal(norms, 0.0)
     mean = norms.sum(axis=1) / (sites - 1)
     total = norms.sum() / (sites * (sites - 1))
-    corrected = norms - np.outer(mean, mean) / total if total > 0.0 else norms
-    np.fill_diagonal(corrected, 0.0)
-    return corrected
+    found = norms - np.outer(mean, mean) / total if total > 0.0 else norms
+    np.fill_diagonal(found, 0.0)
+    return found
 
 
 def precision(scores, distances, columns, *, contact: float, separation: int, ranks: int) -> np.ndarray:
@@ -138,3 +144,12 @@ def kept_distances(spec, data) -> np.ndarray:
     return read_distances(Path(spec["project"]) / spec["model"]["distances"], int(data.columns_read))[
         np.ix_(columns, columns)
     ]
+
+
+def found_precision(spec, data, scores) -> np.ndarray:
+    """`precision` of scores (L, L) of the kept columns of an alignment `data`, by the model and the solver of `spec`."""
+    model, ranks = spec["model"], spec["solver"].ranks
+    distances = kept_distances(spec, data)
+    return precision(
+        scores, distances, data.column.values, contact=model["contact"], separation=model["separation"], ranks=ranks
+    )

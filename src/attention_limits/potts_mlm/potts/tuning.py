@@ -23,7 +23,15 @@ SMALLEST_REJECTION = 1e-3
 
 
 class UnreachableError(ValueError):
-    """No allowed inverse temperature gives so small a mean Hamming distance."""
+    """No allowed inverse temperature gives so small a mean Hamming distance.
+
+    Attributes
+    ----------
+    nearest : Tuning or None
+        The ladder up to the largest allowed inverse temperature, if the search came there.
+    """
+
+    nearest = None
 
 
 class Search(Protocol):
@@ -118,10 +126,14 @@ def _bracket(model, target, rng, search):
         if distance[-1] < target - 2.0 * error[-1]:
             return betas, distance, rejection
         if top >= search.beta_max:
-            raise UnreachableError(
+            missed = UnreachableError(
                 f"the mean Hamming distance is {distance[-1]:.3f} ± {error[-1]:.3f} at beta = {top:g}, the largest allowed; "
                 f"the target is {target:g}"
             )
+            missed.nearest = Tuning(
+                spaced(betas, rejection, top, search.swap_rate), np.nan, float(distance[-1]), float(error[-1])
+            )
+            raise missed
         # The next stretch is at first as fine as the last one.
         betas = spaced(betas, rejection, top, search.swap_rate)
         grown = min(top * GROWTH, search.beta_max)

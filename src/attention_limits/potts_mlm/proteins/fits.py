@@ -53,8 +53,10 @@ def shape_of(sites: int, colors: int, heads: int, solver) -> Shape:
     return Shape(sites, colors, heads, rank, attention, full)
 
 
-def ridge_of(sites: int, solver) -> Ridge:
+def ridge_of(sites: int, solver, weights: float = 0.0) -> Ridge:
     """The ridges of a `solver` for L `sites`; the word `plmdca` stands for 0.02 / L on the fields and 0.01 / L on the couplings.
+
+    `weights` is that of heads.
 
     The asymmetric plmDCA minimises the weighted mean of -log p(s_i | s_-i) + lambda_h |h_i|^2 + (lambda_J / 2) sum_j |J_ij|^2 at
     each site, with lambda_h = lambda_J = 0.01; lambda_J is halved because J_ij is fitted twice. Our objective is
@@ -64,7 +66,7 @@ def ridge_of(sites: int, solver) -> Ridge:
     return Ridge(
         2.0 * PLMDCA / sites if fields == "plmdca" else fields,
         PLMDCA / sites if couplings == "plmdca" else couplings,
-        solver.weight_ridge,
+        weights,
     )
 
 
@@ -78,7 +80,7 @@ def fit_point(spec, streams, data, at, replica, full_fits: dict) -> Fits:
     sequences = training_set(streams, data, replica, at, int(at["samples"]))
     weights = sequence_weights(sequences, solver.identity)
     shape = shape_of(sequences.shape[1], data.sizes["color"], int(at["heads"]), solver)
-    ridge = ridge_of(shape.sites, solver)
+    ridge = ridge_of(shape.sites, solver, solver.weight_ridge)
     rngs = streams.generator("start", replica).spawn(1 if shape.convex else solver.starts)
 
     def full_fit():

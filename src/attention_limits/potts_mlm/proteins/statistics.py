@@ -23,6 +23,17 @@ def neighbours(states, others, identity: float) -> np.ndarray:
     return out
 
 
+def unseen_weights(test, training, identity: float) -> np.ndarray:
+    """0 for a test sequence that any training sequence resembles, else 1 / (number of similar test sequences): array (n,)."""
+    alone = neighbours(test, training, identity) == 0
+    return alone * sequence_weights(test, identity)
+
+
+def weighted(losses, weights) -> float:
+    """The weighted mean of losses (n, L) per site; NaN without weight."""
+    return float(weights @ losses.mean(axis=1) / weights.sum()) if weights.any() else np.nan
+
+
 def connected_correlations(states, weights, colors: int) -> tuple[np.ndarray, np.ndarray]:
     """Weighted frequencies f_i(a) (L, C), and f_ij(a, b) - f_i(a) f_j(b) of all pairs i < j: array (L (L - 1) / 2, C, C).
 

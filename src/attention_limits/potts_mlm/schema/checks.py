@@ -88,6 +88,13 @@ def evaluations(estimator) -> Iterable[Problem]:
         yield ("solver", "evaluations"), f"{asked}: allowed: ≤ {epochs}, the value of solver.epochs"
 
 
+def learned_chains(estimator) -> Iterable[Problem]:
+    """More chains to learn from than there are."""
+    learned, chains = estimator.solver.learned, estimator.solver.chains
+    if learned > chains:
+        yield ("solver", "learned"), f"{learned}: allowed: ≤ {chains}, the value of solver.chains"
+
+
 def sequences_fit_into_memory(estimator) -> Iterable[Problem]:
     """More samples per input, alpha = M / (L - 1), than M L <= MAX_ENTRIES allows."""
     sites, alpha = estimator.solver.sites, max(estimator.grid["alpha"])

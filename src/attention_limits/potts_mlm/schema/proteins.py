@@ -6,7 +6,9 @@ from pydantic import AfterValidator, Field
 
 from attention_limits.pipeline.experiments.specification import Axis, Section, Specification, Whole
 from attention_limits.potts_mlm.schema import checks_proteins as check
+from attention_limits.potts_mlm.schema.checks import evaluations
 from attention_limits.potts_mlm.schema.keys import Attention, Learner, Samples, Sequences, Tolerance
+from attention_limits.potts_mlm.schema.training import Hidden, Layers, Schedule, Width
 
 _Fraction = Annotated[float, Field(ge=0, le=1)]
 Identity = Annotated[
@@ -116,6 +118,12 @@ Heads = Annotated[
 
 
 _Ridge = Annotated[float, Field(ge=0, le=1000)]
+_FieldRidge = Annotated[_Ridge | Literal["plmdca"], Field(description="Ridge of the fields h; plmdca: 0.02 / L.")]
+_PseudoCount = Annotated[
+    float,
+    Field(gt=0, le=10**6, description="Sequences added to the site frequencies of independent sites and of the start."),
+]
+_Ranks = Annotated[Whole, Field(ge=1, le=10**5, description="Pairs of highest score whose precision is kept.")]
 
 
 class Fitting(Section):
@@ -125,7 +133,7 @@ class Fitting(Section):
     rank: (
         Annotated[Whole, Field(ge=1, le=1000, description="Rank of each attention matrix; without it free.")] | None
     ) = None
-    field_ridge: _Ridge | Literal["plmdca"] = Field(1e-5, description="Ridge of the fields h; plmdca: 0.02 / L.")
+    field_ridge: _FieldRidge = 1e-5
     coupling_ridge: _Ridge | Literal["plmdca"] = Field(
         4e-4, description="Ridge of the couplings J, for any number of heads; plmdca: 0.01 / L."
     )
@@ -133,12 +141,7 @@ class Fitting(Section):
         0.0, ge=0, le=1000, description="Ridge of the attention and value matrices of the heads."
     )
     identity: Identity = 0.8
-    pseudo_count: float = Field(
-        1.0,
-        gt=0,
-        le=10**6,
-        description="Sequences added to the site frequencies of independent sites and of the start.",
-    )
+    pseudo_count: _PseudoCount = 1.0
     starts: Whole = Field(2, ge=1, le=1000, description="Random starts; convex fits have one, which stands for all.")
     max_iterations: Whole = Field(1000, ge=1, le=10**5, description="Largest number of L-BFGS iterations per start.")
     tolerance: Tolerance = Field(
@@ -154,27 +157,96 @@ class HeadGrid(Section):
     heads: Axis[Heads]
 
 
-class MultiheadAttention(Learner, OfAlignment):
-    """L-BFGS fits attention with fields and heads, logits h_i(a) + sum_(j != i, h) A^h_ij V^h[a, s_j], and finds contacts."""
-
-    class Solver(Fitting):
-        ranks: Whole = Field(100, ge=1, le=10**5, description="Pairs of highest score whose precision is kept.")
+class OfStructure(Learner, OfAlignment):
+    """A learner of an alignment that finds contacts."""
 
     asks = {("grid", "samples"): "training"}
     reads: Literal["alignment"] = Field(description="Sequences to learn from.")
     model: Structure = Structure()
-    grid: HeadGrid
-    solver: Solver = Solver()
 
     @classmethod
     def cross_checks(cls, estimator):
         yield from super().cross_checks(estimator)
         yield from check.distances(estimator)
 
+
+class MultiheadAttention(OfStructure):
+    """L-BFGS fits attention with fields and heads, logits h_i(a) + sum_(j != i, h) A^h_ij V^h[a, s_j], and finds contacts."""
+
+    class Solver(Fitting):
+        ranks: _Ranks = 100
+
+    grid: HeadGrid
+    solver: Solver = Solver()
+
     @classmethod
     def work(cls, estimator):
         """Evaluations of the loss of all sequences from each start."""
         return {"samples": 1, "starts": 1}
+
+
+class SymmetricPseudoLikelihood(OfStructure):
+    """L-BFGS fits one J_ij(a, b) = J_ji(b, a) to the conditionals of both sites: the symmetric plmDCA, and finds contacts."""
+
+    class Grid(Section):
+        samples: Axis[Samples]
+
+    class Solver(Section):
+        field_ridge: _FieldRidge = 1e-5
+        coupling_ridge: Annotated[
+            _Ridge | Literal["plmdca"], Field(description="Ridge of J_ij and of J_ji; plmdca: 0.01 / L.")
+        ] = 4e-4
+        identity: Identity = 0.8
+        pseudo_count: _PseudoCount = 1.0
+        max_iterations: Whole = Field(1000, ge=1, le=10**5, description="Largest number of L-BFGS iterations.")
+        tolerance: Tolerance = Field(
+            1e-5, description="Largest component of the gradient, in nats per site, of a converged fit."
+        )
+        ranks: _Ranks = 100
+
+    grid: Grid
+    solver: Solver = Solver()
+
+    @classmethod
+    def work(cls, estimator):
+        """Evaluations of the loss of all sequences."""
+        return {"samples": 1}
+
+
+class AlignmentTransformer(OfStructure):
+    """Adam trains post-layer-norm encoders on an alignment, with sequence weights, and finds contacts."""
+
+    class Grid(Section):
+        samples: Axis[Samples]
+        layers: Axis[Layers]
+
+    class Solver(Schedule):
+        width: Width = 20
+        hidden: Hidden = 40
+        learning_rate: float = Field(0.003, gt=0, le=1, description="Initial rate of Adam; a cosine anneals it to 0.")
+        identity: Identity = 0.8
+        references: Whole = Field(
+            10, ge=1, le=10**5, description="Test sequences over which the responses to single letters are averaged."
+        )
+        ranks: _Ranks = 100
+
+    asks = {
+        ("grid", "samples"): "training",
+        ("solver", "test_sequences"): "test",
+        ("solver", "references"): "test",
+    }
+    grid: Grid
+    solver: Solver
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        yield from super().cross_checks(estimator)
+        yield from evaluations(estimator)
+
+    @classmethod
+    def work(cls, estimator):
+        """Passes of all sequences through all layers."""
+        return {"samples": 1, "epochs": 1, "layers": 1}
 
 
 class GeneratedSequences(Learner):

@@ -94,6 +94,10 @@ class PottsSamples(Sequences):
         swap_rate: float = Field(0.4, gt=0, le=0.95, description="Fraction of accepted exchanges; it sets the ladder.")
         tolerance: float = Field(0.01, gt=0, le=0.5, description="Allowed error of d_H, beyond one standard error.")
         beta_max: float = Field(2.5, gt=0, le=1000, description="Largest inverse temperature, in units of 1 / (J U).")
+        unreachable: Literal["refuse", "keep"] = Field(
+            "refuse",
+            description="An instance above the distance even at beta_max: refused, or kept at beta_max and flagged.",
+        )
         tuning_samples: Whole = Field(400, ge=40, le=10**7, description="Samples of the first round; then doubled.")
         tuning_gap: Whole = Field(20, ge=1, le=10**7, description="Sweeps between the samples of the tuning.")
         tuning_rounds: Whole = Field(3, ge=1, le=20, description="Largest number of tuning rounds.")
@@ -144,6 +148,37 @@ class Descent(Section):
     tolerance: Tolerance = Field(
         1e-5, description="Largest component of the gradient, in nats per site, at which a fit has converged."
     )
+
+
+class SingleChains(Specification):
+    """Single chains from random colours at the tempered temperature: whether they reach equilibrium, and what they teach."""
+
+    class Solver(Descent):
+        attentions: Annotated[list[Attention], AfterValidator(check.each_once)] = Field(
+            ["raw", "softmax"], min_length=1, description="Kinds of attention, each fitted separately."
+        )
+        chains: Whole = Field(4, ge=2, le=1000, description="Independent chains.")
+        learned: Whole = Field(
+            1, ge=1, le=1000, description="Number of chains from which factored attention learns, each alone."
+        )
+        samples: Whole = Field(ge=40, le=10**7, description="Configurations of each chain, all of them for learning.")
+        gap: Whole = Field(10_000, ge=1, le=10**7, description="Sweeps between saved configurations.")
+        warm_up: Whole = Field(100, ge=0, le=10**7, description="Configurations that each chain discards first.")
+        largest_r_hat: float = Field(1.05, gt=1, le=2, description="Largest split R-hat at which the chains agree.")
+        ridge: Ridge = 1e-6
+
+    grid: DistanceGrid
+    reads: Literal["potts_samples"] = Field(description="Samples that give couplings and temperature.")
+    solver: Solver
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        return check.learned_chains(estimator)
+
+    @classmethod
+    def work(cls, estimator):
+        """Sweeps of all chains; sixteen are swept at once."""
+        return {"samples": 1, "gap": 1}
 
 
 class FactoredAttention(Learner):

@@ -11,6 +11,11 @@ from attention_limits.potts_mlm.schema.keys import Attention, Distance, Learner,
 TestSequences = Annotated[Whole, Field(ge=1, le=10**7, description="Test sequences, each masked at every site.")]
 
 
+Layers = Annotated[Whole, Field(ge=1, le=100, description="Number of encoder layers.")]
+Width = Annotated[Whole, Field(ge=2, le=4096, description="Dimension d of the embedding.")]
+Hidden = Annotated[Whole, Field(ge=1, le=65536, description="Hidden units of the feed-forward block.")]
+
+
 class Schedule(Section):
     """Passes through the training sequences in batches."""
 
@@ -42,11 +47,11 @@ class Transformer(Trained):
     class Grid(Section):
         distance: Axis[Distance] | None = None
         samples: Axis[Samples]
-        layers: Axis[Annotated[Whole, Field(ge=1, le=100, description="Number of encoder layers.")]]
+        layers: Axis[Layers]
 
     class Solver(Schedule):
-        width: Whole = Field(20, ge=2, le=4096, description="Dimension d of the embedding.")
-        hidden: Whole = Field(40, ge=1, le=65536, description="Hidden units of the feed-forward block.")
+        width: Width = 20
+        hidden: Hidden = 40
         sgd_learning_rate: float = Field(0.1, gt=0, le=10, description="Initial rate of SGD; a cosine anneals it to 0.")
         adam_learning_rate: float = Field(
             0.003, gt=0, le=1, description="Initial rate of Adam; a cosine anneals it to 0."

@@ -19,6 +19,10 @@ _NATS = "per site, natural logarithm"
 _COUNT = "count"
 _PAIR = "p = softmax_a(h_i(a) + sum_(j != i, h) A^h_ij V^h[a, s_j])"
 _LOSS = f"-(1/(W L)) sum_(m,i) w_m log p(s_mi | s_m,-i), {_PAIR}"
+_WEIGHTED = "-(1/(W L)) sum_(m,i) w_m log p(s_mi | s_m,-i)"
+_JOINT = "p = softmax_a(h_i(a) + sum_(j != i) J_ij(a, s_j)), J_ij(a, b) = J_ji(b, a)"
+_ENCODER = "post-layer-norm encoder, one head"
+_KNOWN_PAIRS = "pairs of known distance, separation as in the specification"
 _UNSEEN = "sequences unlike all of training; w_m = 1 / number of similar test sequences"
 _CONNECTED = "f_ij(a, b) - f_i(a) f_j(b), pairs i < j, weighted training sequences"
 _SADDLE = "replica saddle point with the spectrum of the alignment"
@@ -73,6 +77,36 @@ FIELDS = (
     (
         "precision", ("rank",), "fraction of contacts among the pairs of highest score",
         "", "pairs of known distance, separation as in the specification", "contacts / k",
+    ),
+    (
+        "symmetric_objective", (), "regularised training loss of the joint fit",
+        "", _NATS, "loss + half of the ridges times squared norms",
+    ),
+    ("symmetric_training_loss", (), "weighted training loss of the joint fit", "", _NATS, f"{_WEIGHTED}, {_JOINT}"),
+    ("symmetric_test_loss", (), "weighted test loss of the joint fit", "", f"{_NATS}; {_UNSEEN}", f"{_WEIGHTED}, {_JOINT}"),
+    ("symmetric_gradient_norm", (), "largest component of the gradient at the end", "", _NATS, "L-BFGS"),
+    ("symmetric_converged", (), "whether the gradient reached the tolerance", "", "true or false; one minimum", "L-BFGS"),
+    (
+        "symmetric_contact_score", ("site", "site_other"), "contact score of the joint fit",
+        "S", "zero-sum gauge, without the gap", "F_ij - F_i F_j / F, F_ij = ||J_ij||",
+    ),
+    ("symmetric_precision", ("rank",), "precision of the joint fit", "", _KNOWN_PAIRS, "contacts / k"),
+    (
+        "encoder_training_loss", ("epoch",), "training loss of a transformer",
+        "", "per masked site, natural logarithm, sequences drawn with their weights, mean over the epoch", _ENCODER,
+    ),
+    (
+        "encoder_test_loss", ("epoch",), "weighted test loss of a transformer",
+        "", f"{_NATS}; {_UNSEEN}", f"{_WEIGHTED}, {_ENCODER}",
+    ),
+    (
+        "encoder_contact_score", ("site", "site_other"), "contact score of a transformer",
+        "S", "zero-sum gauge, without the gap", "F_ij - F_i F_j / F of the mean response of log p_i(a) to the letter of site j",
+    ),
+    ("encoder_precision", ("rank",), "precision of these scores", "", _KNOWN_PAIRS, "contacts / k"),
+    (
+        "encoder_attention_precision", ("rank",), "precision of the attention of a transformer",
+        "", _KNOWN_PAIRS, "A_ij + A_ji of the final two layers, average product correction",
     ),
     (
         "training_frequency", ("site", "color"), "weighted frequency of a colour in the training sequences",

@@ -115,6 +115,10 @@ class Training:
         Mean over test sequences: row i is the attention of the masked site i.
     gradient_norm : float
         Largest component of the gradient of the training loss at the end, over all sequences and sites; NaN after a divergence.
+    parameters : float32 array (parameters,)
+        At the end.
+    losses : array (n, test sequences)
+        The test loss of each sequence, mean over its sites.
     """
 
     epochs: np.ndarray
@@ -122,6 +126,8 @@ class Training:
     test_loss: np.ndarray
     attention: np.ndarray
     gradient_norm: float
+    parameters: np.ndarray
+    losses: np.ndarray
 
 
 def initial(shape: Shape, rng: np.random.Generator) -> np.ndarray:
@@ -162,7 +168,9 @@ def evaluate(theta, shape: Shape, sequences) -> tuple[np.ndarray, np.ndarray]:
     rows, masked = _every_site(sequences)
     out, looks = np.empty(len(rows)), np.zeros((shape.layers, shape.sites, shape.sites))
     nothing = np.empty(0, dtype=np.float32)
-    transformer_kernels.mean_loss(theta, shape.sizes, _waves(shape), sequences, rows, masked, out, looks, nothing)
+    transformer_kernels.mean_loss(
+        theta, shape.sizes, _waves(shape), sequences, rows, masked, out, _no_odds(), looks, nothing
+    )
     return out.reshape(sequences.shape), looks / len(sequences)
 
 
@@ -181,7 +189,43 @@ def gradient(theta, shape: Shape, sequences, rows=None, masked=None) -> tuple[fl
 def _descended(theta, shape, waves, sequences, rows, masked, slope):
     """The mean loss, as in `gradient`, whose gradient is written into `slope`."""
     out, looks = np.empty(len(rows)), np.empty((0, shape.sites, shape.sites))
-    return transformer_kernels.mean_loss(theta, shape.sizes, waves, sequences, rows, masked, out, looks, slope)
+    return transformer_kernels.mean_loss(
+        theta, shape.sizes, waves, sequences, rows, masked, out, _no_odds(), looks, slope
+    )
+
+
+def _no_odds():
+    return np.empty((0, 0), dtype=np.float32)
+
+
+def mean_couplings(theta, shape: Shape, references) -> np.ndarray:
+    """Mean response of log p(s_i = a | s_-i) to the colour b of each other site j: array (L, L, C, C), at [i, j, b, a].
+
+    Entry [i, j, b, a] is the mean over the sequences `references` (n, L), in which site j takes the colour b and site i is
+    masked; zero for i = j. In the zero-sum gauge of `contacts.joint_model` it is J_ij(a, b) if the encoder is a Potts model.
+    This is the categorical Jacobian (Zhang et al. 2024, PNAS 121, e2406285121), averaged over backgrounds. `theta` holds the
+    parameters of the `shape`.
+    """
+    references = np.asarray(references, dtype=np.int64)
+    sites, colors, count = shape.sites, shape.colors, len(references)
+    waves, nothing = _waves(shape), np.empty(0, dtype=np.float32)
+    looks = np.empty((0, sites, sites))
+    found = np.zeros((sites, sites, colors, colors))
+    for j in range(sites):
+        changed = np.repeat(references[None], colors, axis=0)
+        changed[:, :, j] = np.arange(colors)[:, None]
+        others = np.delete(np.arange(sites), j)
+        rows = np.repeat(np.arange(colors * count), sites - 1)
+        masked = np.tile(others, colors * count)
+        out, odds = np.empty(len(rows)), np.empty((len(rows), colors), dtype=np.float32)
+        transformer_kernels.mean_loss(
+            theta, shape.sizes, waves, changed.reshape(-1, sites), rows, masked, out, odds, looks, nothing
+        )
+        # An underflow of single precision would be -inf.
+        logarithms = np.log(np.maximum(odds, np.finfo(np.float32).tiny)).astype(float)
+        mean = logarithms.reshape(colors, count, sites - 1, colors).mean(axis=1)
+        found[others, j] = mean.swapaxes(0, 1)
+    return found
 
 
 def final_attention(attention) -> np.ndarray:
@@ -224,7 +268,7 @@ def _waves(shape):
     return positions(shape.sites, shape.width).astype(np.float32)
 
 
-def train(shape: Shape, sequences, test, rng: np.random.Generator, schedule: Schedule) -> Training:
+def train(shape: Shape, sequences, test, rng: np.random.Generator, schedule: Schedule, weights=None) -> Training:
     """Train an encoder on sequences and evaluate it at evenly spaced epochs.
 
     Parameters
@@ -236,6 +280,9 @@ def train(shape: Shape, sequences, test, rng: np.random.Generator, schedule: Sch
     rng : numpy.random.Generator
         Draws the initial weights, the order of the sequences and the masked sites.
     schedule : Schedule
+    weights : array (M,), optional
+        Each step draws its sequences with probabilities proportional to these weights, instead of all in a random order. The
+        gradient norm at the end does not weight them.
     """
     sequences = np.asarray(sequences, dtype=np.int64)
     batch = min(schedule.batch, len(sequences))
@@ -243,9 +290,13 @@ def train(shape: Shape, sequences, test, rng: np.random.Generator, schedule: Sch
     theta = initial(shape, rng)
     moments = np.zeros((2, len(theta)), dtype=np.float32)
     wanted = evaluated_epochs(schedule.epochs, schedule.evaluations)
-    training, tested, looks = [], [], []
+    training, tested, by_sequence, looks = [], [], [], []
+    shares = None if weights is None else np.asarray(weights, dtype=float) / np.sum(weights)
     for number in range(schedule.epochs):
-        orders = rng.permutation(len(sequences))[: steps * batch].reshape(steps, batch)
+        if shares is None:
+            orders = rng.permutation(len(sequences))[: steps * batch].reshape(steps, batch)
+        else:
+            orders = rng.choice(len(sequences), (steps, batch), p=shares)
         masked = rng.integers(0, shape.sites, (steps, batch))
         rates = annealed(schedule.learning_rate, number * steps, steps, schedule.epochs * steps)
         loss = epoch(
@@ -255,6 +306,8 @@ def train(shape: Shape, sequences, test, rng: np.random.Generator, schedule: Sch
             losses, look = evaluate(theta, shape, test)
             training.append(loss)
             tested.append(losses.mean())
+            by_sequence.append(losses.mean(axis=1))
             looks.append(look)
     _, slope = gradient(theta, shape, sequences)
-    return Training(wanted, np.array(training), np.array(tested), np.array(looks), float(np.abs(slope).max()))
+    series = (np.array(item) for item in (training, tested, looks))
+    return Training(wanted, *series, float(np.abs(slope).max()), theta, np.array(by_sequence))

@@ -251,13 +251,13 @@ def _added_up(columns, first, slope):
 
 
 @njit(nogil=True)
-def mean_loss(theta, sizes, waves, sequences, rows, masked, out, looks, slope):
+def mean_loss(theta, sizes, waves, sequences, rows, masked, out, odds, looks, slope):
     """The mean of -log p of the colours at the masked sites (n,) of sequences rows[n], in nats; the losses go into out (n,).
 
-    Two arrays are written unless they are empty: the attention of masked[n], layer by layer, is added to looks (layers, L, L) in
-    the row of the masked site, and slope (parameters,) becomes the gradient of the mean. sequences (M, L), rows and masked (n,)
-    are integers; theta, sizes and waves as in `forward`. (One function serves all cases: each further one would compile the
-    encoder again.)
+    Three arrays are written unless they are empty: odds (n, C) holds p of all colours; the attention of masked[n], layer by
+    layer, is added to looks (layers, L, L) in the row of the masked site; slope (parameters,) becomes the gradient of the mean.
+    sequences (M, L), rows and masked (n,) are integers; theta, sizes and waves as in `forward`. (One function serves all cases:
+    each further one would compile the encoder again.)
     """
     sites, colors, width, hidden, layers = sizes
     learns = len(slope) > 0
@@ -277,6 +277,10 @@ def mean_loss(theta, sizes, waves, sequences, rows, masked, out, looks, slope):
         for k in range(used):
             out[start + k] = losses[k]
             total += losses[k]
+        if len(odds) > 0:
+            for k in range(used):
+                for a in range(colors):
+                    odds[start + k, a] = logits[a, k]
         for depth in range(len(looks)):
             for k in range(used):
                 at = 0 if depth == layers - 1 else own[k] * sites

@@ -5,10 +5,10 @@ import numpy as np
 from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.pair import losses, site_frequencies
 from attention_limits.potts_mlm.attention.training_sets import sites_from_one
-from attention_limits.potts_mlm.potts.contacts import contact_scores, joint_model, kept_distances, precision
+from attention_limits.potts_mlm.potts.contacts import contact_scores, found_precision, joint_model
 from attention_limits.potts_mlm.proteins.alignment import Alphabet
 from attention_limits.potts_mlm.proteins.fits import fit_point
-from attention_limits.potts_mlm.proteins.statistics import neighbours, sequence_weights
+from attention_limits.potts_mlm.proteins.statistics import unseen_weights, weighted
 
 _PER_START = ("objective", "training_loss", "test_loss", "gradient_norm", "iterations", "converged")
 _DIMS = {
@@ -20,7 +20,7 @@ _DIMS = {
 
 def run(spec, streams):
     """Losses of every start; contact scores and precision of the start with the smallest objective (see `variables`)."""
-    model, solver = spec["model"], spec["solver"]
+    solver = spec["solver"]
     gap = Alphabet(spec["reads"]["model"]["alphabet"]).gap
     full_fits = {}
 
@@ -32,7 +32,6 @@ def run(spec, streams):
         starts = found.described("pair_")
         best = found.starts[starts["pair_chosen"]]
         scores = contact_scores(joint_model(best.fields, best.couplings)[1], gap)
-        columns, distances = data.column.values, kept_distances(spec, data)
         frequency = site_frequencies(found.sequences, found.weights, data.sizes["color"], solver.pseudo_count)
         independent = -np.log(frequency[np.arange(test.shape[1]), test])
         return {
@@ -43,20 +42,7 @@ def run(spec, streams):
             "effective_samples": found.weights.sum(),
             "effective_test_samples": weights.sum(),
             "contact_score": scores,
-            "precision": precision(
-                scores, distances, columns, contact=model["contact"], separation=model["separation"], ranks=solver.ranks
-            ),
-        }  # fmt: skip
+            "precision": found_precision(spec, data, scores),
+        }
 
     return sites_from_one(collect(spec, compute, _DIMS, {"rank": np.arange(1, solver.ranks + 1)}))
-
-
-def unseen_weights(test, training, identity: float) -> np.ndarray:
-    """0 for a test sequence that any training sequence resembles, else 1 / (number of similar test sequences): array (n,)."""
-    alone = neighbours(test, training, identity) == 0
-    return alone * sequence_weights(test, identity)
-
-
-def weighted(losses, weights) -> float:
-    """The weighted mean of losses (n, L) per site; NaN without weight."""
-    return float(weights @ losses.mean(axis=1) / weights.sum()) if weights.any() else np.nan

@@ -32,7 +32,7 @@ def run(spec, streams):
     """States, couplings and diagnostics per distance and replica (see `variables`).
 
     All replicas share couplings and temperature, except where the model lists an instance for each. Raises SpecError when the
-    model does not reach the distance.
+    model does not reach the distance, unless `solver.unreachable` keeps the largest inverse temperature.
     """
     instance = spec["model"]["instance"]
 
@@ -58,10 +58,14 @@ def _tuned(spec, model, distance, rng, own) -> Tuning:
     try:
         return tune(model, distance, rng, spec["solver"])
     except UnreachableError as error:
+        if spec["solver"].unreachable == "keep" and error.nearest is not None:
+            return error.nearest
         instance = spec["model"]["instance"]
         number = instance[own] if isinstance(instance, list) else instance
         where = f"{spec['family']}/{spec['experiment']}: model.instance: {number}"
-        raise SpecError([f"{where}: {error}; take another instance, or raise solver.beta_max"]) from None
+        raise SpecError(
+            [f"{where}: {error}; take another instance, raise solver.beta_max, or keep it with solver.unreachable"]
+        ) from None
 
 
 def _two_runs(model, betas, rng, solver) -> list[Sampled]:

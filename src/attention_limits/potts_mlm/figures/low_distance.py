@@ -1,0 +1,59 @@
+"""Recovery of contact couplings at the published Hamming distance, from tempered runs and from single chains."""
+
+import numpy as np
+
+from attention_limits.plotting import BLUE, KEY, VERMILLION, WIDE, house_style, legend_below, new_figure, points
+from attention_limits.potts_mlm.figures.shared import DISTANCE_LABEL, LEARNER_COLORS, level, sample_axis, series
+from attention_limits.potts_mlm.potts.recovery import chance
+from attention_limits.potts_mlm.readings import at_target, of_chosen
+
+
+@house_style
+def draw(cubes):
+    """From the cube contact_low_distance: error and precision by the number of sequences; distances of each instance."""
+    cube = cubes["contact_low_distance"].isel(distance=0, ridge=0)
+    there = at_target(cube)
+    figure, (errors, precisions, chains) = new_figure(1, 3, WIDE, 3.6)
+    for kind in cube.attention.values:
+        color = LEARNER_COLORS["factored", str(kind)]
+        for axes, name, of_chain in (
+            (errors, "site_error", "chain_site_error"),
+            (precisions, "site_precision", "chain_precision"),
+        ):
+            array = of_chosen(cube, name).sel(attention=kind).transpose("samples", "replica")
+            series(axes, array, there, "samples", color, f"factored, {kind}")
+            # Beside the tempered sequences of the same number.
+            single = cube[of_chain].sel(attention=kind).mean("learned_chain").values[None]
+            agreed = (cube.chains_converged * there).values[None]
+            points(axes, [1.2 * float(cube.samples[-1])], single, agreed, color, f"factored, {kind}: single chain", "s")
+    J = cube.couplings.where(there == 1).dropna("replica", how="all").transpose("replica", ...).values
+    if len(J):
+        level(precisions, float(np.mean([chance(one) for one in J])), "chance", linestyle="-.")
+    _instances(chains, cube, there)
+    for axes in (errors, precisions):
+        sample_axis(axes, cube)
+    errors.set(ylabel=r"error of the couplings $\mathrm{err}_J$", ylim=(0, 1.02))
+    precisions.set(ylabel="precision of the contacts", ylim=(0, 1.05))
+    legend_below(figure, (errors, precisions, chains), ncols=5)
+    return figure
+
+
+def _instances(axes, cube, there):
+    """Distance of the tempered runs and of each single chain, by instance; faint where the runs disagree or miss the target."""
+    numbers = np.arange(cube.sizes["replica"])
+    mean, error = cube.hamming.mean("run").values, np.sqrt((cube.hamming_error**2).mean("run") / 2.0).values
+    for passed, look in ((there == 1, {}), (there != 1, {"markerfacecolor": "none", "alpha": 0.5})):
+        chosen = passed.values
+        axes.errorbar(
+            numbers[chosen], mean[chosen], error[chosen], color=BLUE, marker="o", markersize=4, linestyle="none", capsize=2,
+            label=None if look else "tempered runs", **look,
+        )  # fmt: skip
+    for chain in cube.chain.values:
+        axes.plot(
+            numbers + 0.15, cube.chain_hamming.sel(chain=chain), "s", color=VERMILLION, markersize=3,
+            label=None if chain else "one single chain",
+        )  # fmt: skip
+    for number, beta in zip(numbers, cube.beta.values, strict=True):
+        axes.annotate(rf"$\beta = {beta:.3g}$", (number, 0.03), rotation=90, fontsize=6.5, ha="center", color=KEY)
+    axes.axhline(float(cube.distance), color="0.8", linewidth=0.8, zorder=0)
+    axes.set(xlabel="instance of the couplings", ylabel=DISTANCE_LABEL, ylim=(0, 1), xticks=numbers)
