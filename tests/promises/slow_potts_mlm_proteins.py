@@ -72,3 +72,38 @@ def scores_of(couplings, gap):
         own, other = (np.delete(norms[k], k).mean() for k in (i, j))
         out[i, j] = norms[i, j] - own * other / norms[~np.eye(sites, dtype=bool)].mean()
     return out
+
+
+def symmetric_pseudo_likelihood(rows, weights, colors, field_ridge, coupling_ridge):
+    """Smallest objective over symmetric couplings, by BFGS; couplings (L, L - 1, C, C) as in `scores_of`, [i, other j, b, a]."""
+    count, sites = rows.shape
+    onehot, shares = np.eye(colors)[rows], weights / weights.sum() / sites
+    pairs = list(itertools.combinations(range(sites), 2))
+
+    def value(flat):
+        h, J = flat[: sites * colors].reshape(sites, colors), flat[sites * colors :].reshape(-1, colors, colors)
+        logits = np.broadcast_to(h, (count, sites, colors)).copy()
+        for (i, j), own in zip(pairs, J, strict=True):
+            # own[a, b] for colour a of site i and colour b of site j.
+            logits[:, i] += onehot[:, j] @ own.T
+            logits[:, j] += onehot[:, i] @ own
+        highest = logits.max(axis=2, keepdims=True)
+        p = np.exp(logits - highest)
+        z = p.sum(axis=2, keepdims=True)
+        losses = np.log(z[..., 0]) + highest[..., 0] - np.sum(logits * onehot, axis=2)
+        residual = (p / z - onehot) * shares[:, None, None]
+        slope_h = residual.sum(axis=0) + field_ridge * h
+        slope_J = [
+            residual[:, i].T @ onehot[:, j] + onehot[:, i].T @ residual[:, j] + 2.0 * coupling_ridge * own
+            for (i, j), own in zip(pairs, J, strict=True)
+        ]
+        penalty = 0.5 * field_ridge * np.sum(h**2) + coupling_ridge * np.sum(J**2)
+        return shares @ losses.sum(axis=1) + penalty, np.concatenate([slope_h.ravel(), np.ravel(slope_J)])
+
+    size = sites * colors + len(pairs) * colors**2
+    found = minimize(value, np.zeros(size), jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000})
+    J = found.x[sites * colors :].reshape(-1, colors, colors)
+    couplings = np.zeros((sites, sites - 1, colors, colors))
+    for (i, j), own in zip(pairs, J, strict=True):
+        couplings[i, j - 1], couplings[j, i] = own.T, own
+    return found.fun, couplings

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slow_potts_mlm_proteins import full_pseudo_likelihood, letters_of, scores_of, weights_of
+from slow_potts_mlm_proteins import (
+    full_pseudo_likelihood,
+    letters_of,
+    scores_of,
+    symmetric_pseudo_likelihood,
+    weights_of,
+)
 from specifications import Refused, compute, node, project, whole_range
 
 from attention_limits.pipeline.base.errors import SpecError
@@ -226,3 +232,49 @@ def test_more_training_sequences_than_the_alignment_has_are_refused():
         asked(5)
     everything = asked(4)["alignment_ridge"].isel(masked=0, ridge=0, samples=0, replica=0)
     assert int(everything.distinct_sequences) == 4
+
+
+def test_symmetric_pseudo_likelihood_ends_at_the_optimum_of_symmetric_couplings():
+    """Objective of fields and J_ij = J_ji^T by another method, from the definition; its scores and the sequence weights."""
+    solver = {key: FIT[key] for key in ("identity", "field_ridge", "coupling_ridge", "tolerance", "max_iterations")}
+    part = {"grid": {"samples": {"values": [40]}}, "solver": {**solver, "ranks": 4}}
+    _, found = written("symmetric_pseudo_likelihood", part, random_rows(50, 4, 1), solver={"test_fraction": 0.2})
+    cube = found["symmetric_pseudo_likelihood"].isel(samples=0, replica=0)
+    from attention_limits.pipeline.base.streams import Streams
+    from attention_limits.potts_mlm.attention.training_sets import training_set
+
+    sequences = training_set(Streams(0, FAMILY, "promise"), alignment_data(), 0, {}, 40).astype(int)
+    weights = weights_of(sequences.tolist(), 0.9)
+    objective, couplings = symmetric_pseudo_likelihood(sequences, weights, 4, 1e-3, 1e-2)
+    assert bool(cube.symmetric_converged)
+    assert float(cube.symmetric_objective) == pytest.approx(objective, abs=1e-7)
+    np.testing.assert_allclose(cube.symmetric_contact_score, scores_of(couplings, 0), atol=2e-3)
+    # No distances are given.
+    assert np.isnan(cube.symmetric_precision).all()
+
+
+def test_alignment_transformer_finds_the_copied_pair():
+    """Of ten pairs of five sites one is a copy in 70 % of the sequences: it has the largest score, and the loss falls below that
+    of independent sites."""
+    part = {
+        "grid": {"samples": {"values": [240]}, "layers": {"values": [1]}},
+        "solver": {
+            "epochs": 60, "evaluations": 3, "batch": 40, "learning_rate": 0.01, "references": 20, "test_sequences": 60, "identity": 1.0,
+        },
+    }  # fmt: skip
+    _, found = written("alignment_transformer", part, random_rows(300, 5, 4), solver={"test_fraction": 0.2})
+    cube = found["alignment_transformer"].isel(samples=0, layers=0, replica=0)
+    scores = cube.encoder_contact_score.values
+    assert np.unravel_index(np.argmax(scores), scores.shape) in ((0, 4), (4, 0))
+    assert cube.encoder_training_loss[-1] < cube.encoder_training_loss[0] - 0.1
+    assert cube.encoder_test_loss.shape == (3,)
+
+
+def test_alignment_transformer_asks_for_sequences_that_are_there():
+    part = {
+        "grid": {"samples": {"values": [20]}, "layers": {"values": [1]}},
+        "solver": {"epochs": 1, "evaluations": 1, "test_sequences": 5, "references": 11},
+    }
+    _, found = written("alignment_transformer", part, random_rows(50, 4, 1), solver={"test_fraction": 0.2})
+    assert isinstance(found, Refused)
+    assert "solver.references: 11: allowed: ≤ 10, the test sequences of data.alignment" in found.problems[0]

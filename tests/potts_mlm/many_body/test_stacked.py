@@ -35,7 +35,11 @@ def test_the_logits_do_not_depend_on_the_masked_site(layers):
 
 @pytest.mark.parametrize(("layers", "others"), [(1, 1), (2, 2), (3, 4)])
 def test_the_depth_limits_the_order_of_interaction(layers, others):
-    """Mixed differences of the logits over more than 2^(n-1) other sites are zero; those over 2^(n-1) are not."""
+    """Mixed differences of the logits over more than 2^(n-1) other sites are zero; those over 2^(n-1) are not.
+
+    Single precision rounds the sum of at most 32 logits by 32 * 6e-8 = 2e-6 of the largest one; zero means below 1e-5, and not
+    zero above ten times this bound.
+    """
     shape = stacked.Shape(7, 2, layers, 2, 6)
     assert shape.largest_order == others + 1
     parameters = stacked.initial(shape, np.random.default_rng(2))
@@ -52,7 +56,7 @@ def test_the_depth_limits_the_order_of_interaction(layers, others):
         return abs(signs @ logits) / np.abs(logits).max()
 
     assert difference(others + 1) < 1e-5
-    assert difference(others) > 1e-3
+    assert difference(others) > 1e-4
 
 
 def test_the_loss_of_a_batch_is_the_mean_over_its_masked_sites():

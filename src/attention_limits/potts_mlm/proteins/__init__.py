@@ -9,6 +9,7 @@ In reading order:
 - alignment: letters, gaps, filters, training and test sequences
 - statistics: weights and frequencies
 - fits: fits of a grid point
+- symmetric: one coupling for both conditionals of a pair
 - ridge, gaussian_population: ridge regression of one site, and its Gaussian control
 - generation: sequences of a fitted model
 
