@@ -259,7 +259,8 @@ def test_alignment_transformer_finds_the_copied_pair():
     part = {
         "grid": {"samples": {"values": [240]}, "layers": {"values": [1]}},
         "solver": {
-            "epochs": 60, "evaluations": 3, "batch": 40, "learning_rate": 0.01, "references": 20, "test_sequences": 60, "identity": 1.0,
+            "epochs": 60, "evaluations": 3, "batch": 40, "learning_rate": 0.01, "references": 20, "test_sequences": 60,
+            "identity": 1.0,
         },
     }  # fmt: skip
     _, found = written("alignment_transformer", part, random_rows(300, 5, 4), solver={"test_fraction": 0.2})
