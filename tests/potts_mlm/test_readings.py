@@ -5,7 +5,15 @@ import pytest
 import xarray as xr
 
 from attention_limits.numerics.probability.statistics import student
-from attention_limits.potts_mlm.readings import excess_exponent, good, good_value, ordered, peak, value_of_best_start
+from attention_limits.potts_mlm.readings import (
+    excess_exponent,
+    good,
+    good_value,
+    ordered,
+    peak,
+    value_at_target,
+    value_of_best_start,
+)
 
 
 def test_peak_of_a_curve_that_diverges():
@@ -54,6 +62,21 @@ def test_a_mean_holds_only_replicas_that_pass_all_flags(flag):
 def test_the_best_start_counts_in_equilibrium_alone():
     cube = fits([[0.27, 0.33, 9.0]], chosen_converged=0, confirmed=0, agree=[1, 1, 0])
     assert value_of_best_start(cube, "excess_loss", samples=1000) == pytest.approx((0.3, 0.03 * student(2)))
+
+
+@pytest.mark.parametrize("flag", ["sample_converged", "distance_converged"])
+def test_a_frozen_instance_and_one_above_the_distance_enter_no_mean(flag):
+    """The chosen start is the second one; the third replica fails a flag of the samples."""
+    flags = {
+        name: ("replica", [1.0, 1.0, 0.0 if name == flag else 1.0])
+        for name in ("sample_converged", "distance_converged")
+    }
+    errors = np.array([[0.9, 0.27], [0.9, 0.33], [0.9, 5.0]])
+    cube = xr.Dataset(
+        {"site_error": (("replica", "start"), errors), "chosen": ("replica", np.ones(3)), **flags},
+        {"replica": np.arange(3)},
+    )
+    assert value_at_target(cube, "site_error") == pytest.approx((0.3, 0.03 * student(2)))
 
 
 def test_a_figure_has_the_flags_of_the_readings():
