@@ -7,6 +7,9 @@ import numpy as np
 
 from attention_limits.pipeline.cubes.readings import at, mean_at
 
+# Largest standard error of the mean Hamming distance of an instance that counts as one at its target.
+LARGEST_ERROR = 0.02
+
 
 def of_chosen(cube, name, chosen="chosen"):
     """Variable `name` of the start that `chosen` names; missing where nothing was computed."""
@@ -20,11 +23,13 @@ def in_equilibrium(cube):
 
 
 def at_target(cube):
-    """1 where both runs of the sampler agree and meet the target of the mean Hamming distance, 0 elsewhere.
+    """1 where both runs of the sampler agree, meet the target of the mean Hamming distance, and know it to LARGEST_ERROR.
 
-    An instance that is frozen, or whose distance stays above the target at any temperature, has 0.
+    0 elsewhere: for an instance that is frozen, one whose runs are too slow to determine its distance, and one whose distance stays
+    above the target at any temperature.
     """
-    return (cube.sample_converged * cube.distance_converged).rename("at_target")
+    error = np.sqrt((cube.hamming_error**2).sum("run")) / cube.sizes["run"]
+    return (cube.sample_converged * cube.distance_converged * (error <= LARGEST_ERROR)).rename("at_target")
 
 
 def value_at_target(cube, variable, **point):
