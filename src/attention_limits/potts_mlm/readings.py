@@ -25,8 +25,8 @@ def in_equilibrium(cube):
 def at_target(cube):
     """1 where both runs of the sampler agree, meet the target of the mean Hamming distance, and know it to LARGEST_ERROR.
 
-    0 elsewhere: for an instance that is frozen, one whose runs are too slow to determine its distance, and one whose distance stays
-    above the target at any temperature.
+    0 elsewhere: for an instance that is frozen, one whose runs are too slow to determine its distance, and one whose distance
+    stays above the target at any temperature.
     """
     error = np.sqrt((cube.hamming_error**2).sum("run")) / cube.sizes["run"]
     return (cube.sample_converged * cube.distance_converged * (error <= LARGEST_ERROR)).rename("at_target")
