@@ -60,6 +60,23 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(autouse=True, scope="session")
+def thresholds_are_computed():
+    """No test reads an answer that an earlier run has kept. The function that finds such an answer."""
+    from attention_limits.interface import thresholds as questions
+
+    found, questions._file_of = questions._file_of, lambda family, asked: None
+    return found
+
+
+@pytest.fixture
+def kept(thresholds_are_computed, tmp_path, monkeypatch):
+    """The folder in which thresholds are kept, for a test of that."""
+    monkeypatch.setattr("attention_limits.numerics.compiled.FOLDER", tmp_path)
+    monkeypatch.setattr("attention_limits.interface.thresholds._file_of", thresholds_are_computed)
+    return tmp_path / "thresholds"
+
+
+@pytest.fixture(autouse=True, scope="session")
 def threads_stay():
     """Numba starts its threads once: a command that runs in the process of the tests must not set their number."""
     program.limit_threads = lambda threads: None

@@ -5,10 +5,12 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import attention_limits as al
 from attention_limits.__main__ import main
+from attention_limits.interface import thresholds as questions
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.sequence_multi_index.links.one_token import Monomial
 
@@ -136,3 +138,28 @@ def test_the_command_imports_no_table():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_same_question_is_answered_from_a_file(kept, monkeypatch, capsys, tmp_path):
+    """As long as question, code and versions are the same, and never for a file or an object of the user."""
+    model = {"channel": "softmax", "tokens": 2, "ratio": 0.5}
+    first = al.thresholds(model)
+    (file,) = kept.iterdir()
+
+    def computed(*arguments):
+        raise ArithmeticError
+
+    for family in ("attention_indexed", "sequence_multi_index"):
+        monkeypatch.setattr(f"attention_limits.{family}.reports.thresholds.thresholds", computed)
+    again = al.thresholds(model)
+    pd.testing.assert_frame_equal(first, again)
+    assert again.attrs == {**first.attrs, "kept": str(file)}
+    assert main(["thresholds", "--channel", "softmax", "--tokens", "2", "--ratio", "0.5"]) == 0
+    assert capsys.readouterr().err == f"computed before; to compute again, remove {file}\n"
+    for other in ({**model, "ratio": 0.4}, {"link": lambda h: h[..., 0, 0], "noise": 0.1}, {"link": "mine.py:square"}):
+        with pytest.raises(ArithmeticError):
+            al.thresholds(other, project=tmp_path)
+    monkeypatch.setattr(questions, "versions", lambda: {"numpy": "another"})
+    with pytest.raises(ArithmeticError):
+        al.thresholds(model)
+    assert list(kept.iterdir()) == [file]

@@ -5,14 +5,20 @@ Only `thresholds` imports pandas, for its table. The command prints without it, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+import platform
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attention_limits.interface.given import with_names
 from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean
-from attention_limits.pipeline.base.provenance import PACKAGE
+from attention_limits.pipeline.base.files import digest, replacing
+from attention_limits.pipeline.base.provenance import PACKAGE, SOURCE, versions
 from attention_limits.pipeline.experiments.messages import validated
 from attention_limits.pipeline.experiments.specification import Section
 
@@ -52,12 +58,18 @@ def thresholds(
     -------
     DataFrame
         It prints whole. Columns `value`, `error`, `normalisation`, `text`, and more by family;
-        `attrs` holds the method and a warning, if any.
+        `attrs` holds the method, a warning, if any, and `kept`, the file of an answer that was computed before.
 
     Raises
     ------
     SpecError
         If a key or a value is not allowed. All problems are reported at once.
+
+    Notes
+    -----
+    An answer is kept in the user's folder of caches (below NUMBA_CACHE_DIR, XDG_CACHE_HOME or ~/.cache), under a digest of the
+    question, of all code of this package, and of the versions of the libraries: the same question takes a second. A model with a
+    file or an object of the user is computed each time.
 
     Examples
     --------
@@ -87,10 +99,10 @@ def found(
     project: str | Path = ".",
     report: bool = False,
 ) -> tuple[list[dict], dict]:
-    """The rows of `thresholds` and its notes, `method` and `warning`.
+    """The rows of `thresholds` and its notes, `method`, `warning` and `kept`.
 
     `family`, `model`, `solver`, `replicas`, `seed` and the folder `project` are those of `thresholds`; `report` prints each step
-    on stderr when it is found. Raises SpecError where the specification refuses them.
+    on stderr when it is found, and the file of a kept answer. Raises SpecError where the specification refuses them.
     """
     written = {"model": with_names(model), "solver": dict(solver or {}), "seed": seed}
     asked, problems = validated(
@@ -98,7 +110,42 @@ def found(
     )
     if problems:
         raise SpecError([f"{'.'.join(keys)}: {text}" for keys, text in problems])
-    return import_module(f"{PACKAGE}.{family}.reports.thresholds").thresholds(asked, Path(project), report)
+    file = _file_of(family, asked)
+    if file is not None and file.is_file():
+        if report:
+            print(f"computed before; to compute again, remove {file}", file=sys.stderr)
+        rows, notes = json.loads(file.read_text(encoding="utf-8"))
+        return rows, {**notes, "kept": str(file)}
+    rows, notes = import_module(f"{PACKAGE}.{family}.reports.thresholds").thresholds(asked, Path(project), report)
+    # The first answer has the types of a kept one.
+    text = json.dumps([rows, notes], ensure_ascii=False, default=lambda number: number.item())
+    if file is not None:
+        with suppress(OSError), replacing(file) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    rows, notes = json.loads(text)
+    return rows, notes
+
+
+def _file_of(family: str, asked: Section) -> Path | None:
+    """The file that keeps the answer of a question; None for a model with a file or an object of the user, whose edits it misses.
+
+    Its name is the digest of the question, of all code of the package, and of the versions and the machine that compute.
+    """
+    # A late import: numba takes a second.
+    from attention_limits.numerics.compiled import FOLDER
+
+    def texts(value: Any) -> Iterator[str]:
+        if isinstance(value, Mapping | list):
+            for item in value.values() if isinstance(value, Mapping) else value:
+                yield from texts(item)
+        elif isinstance(value, str):
+            yield value
+
+    plain = asked.plain()
+    if FOLDER is None or not all(text.isidentifier() for text in texts(plain["model"])):
+        return None
+    code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(SOURCE.rglob("*.py")))).hexdigest()
+    return FOLDER / "thresholds" / f"{digest([family, plain, code, versions(), platform.machine()])}.json"
 
 
 def specification(family: str) -> type[Section]:
