@@ -8,6 +8,7 @@ import re
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import NoReturn
@@ -18,6 +19,8 @@ from attention_limits.pipeline.base.errors import CubeError, SpecError, did_you_
 from attention_limits.pipeline.base.provenance import PACKAGE, SOURCE
 from attention_limits.pipeline.base.threads import limit_threads
 
+# Commands that may compile for seconds.
+_COMPUTING = ("run_command", "check_link_command", "check_channel_command", "exponent_command")
 # Errors of a full or read-only disk; a traceback would add nothing.
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
@@ -162,6 +165,15 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     return parser, commands.choices
 
 
+def _reported(function: str) -> AbstractContextManager:
+    """The report of the compiler for the commands that compute, except those of `interface`, which has its own."""
+    if function not in _COMPUTING:
+        return nullcontext()
+    from attention_limits.pipeline.base.progress import compilation_reported
+
+    return compilation_reported()
+
+
 def _leave_the_terminal_and_the_notebook() -> None:
     """Print letters that the terminal lacks by their numbers, and draw without the backend of a notebook.
 
@@ -200,7 +212,7 @@ def main(arguments: list[str] | None = None) -> int:
             parsers[command].error("; ".join(f"--{'.'.join(keys)}: {text}" for keys, text in wrong))
     module, _, function = options.pop("function").partition(":")
     try:
-        with extras():
+        with extras(), _reported(function):
             getattr(import_module(f"{PACKAGE}.{module}"), function)(**options)
         if module == "cli.jobs":
             # For the log of a job: its cost, independent of the load of the machine.

@@ -88,7 +88,12 @@ def test_the_digest_of_compiled_code_holds_every_module_that_compiled_code_can_c
     names = {
         path: ".".join((PACKAGE, *path.relative_to(SOURCE).with_suffix("").parts)) for path in SOURCE.rglob("*.py")
     }
-    compiling = [name for path, name in names.items() if compiled.__name__ in imported_modules(path)]
+    # Others ask only for the folder of the code.
+    compiling = [
+        name
+        for path, name in names.items()
+        if compiled.__name__ in imported_modules(path) and "njit" in path.read_text(encoding="utf-8")
+    ]
     assert len(compiling) > 30
     # Parent packages are executed too, but they define nothing.
     packages = {name.removesuffix(".__init__") for name in names.values() if name.endswith(".__init__")}

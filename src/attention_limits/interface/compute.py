@@ -18,7 +18,7 @@ from attention_limits.interface.extras import extras
 from attention_limits.interface.given import objects_of, with_names
 from attention_limits.interface.workers import Task, workers_of
 from attention_limits.pipeline.base.errors import SpecError, allowed_names
-from attention_limits.pipeline.base.progress import progress
+from attention_limits.pipeline.base.progress import compilation_reported, progress
 from attention_limits.pipeline.cubes import reader
 from attention_limits.pipeline.cubes.chunks import is_current, merge
 from attention_limits.pipeline.experiments.estimator import Estimator, Experiment
@@ -130,8 +130,9 @@ def compute(
         raise SpecError(dict.fromkeys(map(_as_a_sequence, problems))) from None
     with tempfile.TemporaryDirectory() as temporary:
         task = replace(task, results=str(temporary if folder is None else folder))
-        for item in made.all_estimators.values():
-            _run(made, item, task, workers, finished if item.name == name else None)
+        with compilation_reported():
+            for item in made.all_estimators.values():
+                _run(made, item, task, workers, finished if item.name == name else None)
         cube = Path(temporary, f"{experiment}.nc")
         merge(made, seed, task.results, cube)
         return reader.read(cube, repair="compute again")

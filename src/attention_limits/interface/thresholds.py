@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from attention_limits.interface.given import with_names
 from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean
 from attention_limits.pipeline.base.files import digest, replacing
+from attention_limits.pipeline.base.progress import compilation_reported
 from attention_limits.pipeline.base.provenance import PACKAGE, SOURCE, versions
 from attention_limits.pipeline.experiments.messages import validated
 from attention_limits.pipeline.experiments.specification import Section
@@ -108,7 +109,7 @@ def found(
     asked, problems = validated(
         specification(family), written if replicas is None else {**written, "replicas": replicas}
     )
-    if problems:
+    if asked is None:
         raise SpecError([f"{'.'.join(keys)}: {text}" for keys, text in problems])
     file = _file_of(family, asked)
     if file is not None and file.is_file():
@@ -116,7 +117,8 @@ def found(
             print(f"computed before; to compute again, remove {file}", file=sys.stderr)
         rows, notes = json.loads(file.read_text(encoding="utf-8"))
         return rows, {**notes, "kept": str(file)}
-    rows, notes = import_module(f"{PACKAGE}.{family}.reports.thresholds").thresholds(asked, Path(project), report)
+    with compilation_reported():
+        rows, notes = import_module(f"{PACKAGE}.{family}.reports.thresholds").thresholds(asked, Path(project), report)
     # The first answer has the types of a kept one.
     text = json.dumps([rows, notes], ensure_ascii=False, default=lambda number: number.item())
     if file is not None:
