@@ -8,10 +8,9 @@ import pytest
 
 from attention_limits.attention_indexed.erm import linear
 from attention_limits.attention_indexed.erm.estimate import PLACES, Task, linear_points
-from attention_limits.attention_indexed.erm.semicircle import recovery
 from attention_limits.attention_indexed.erm.simulations.minimisation import positive_part
 from attention_limits.attention_indexed.erm.spectral import Law
-from attention_limits.attention_indexed.erm.thresholds import interpolation, least_decay_of_nothing
+from attention_limits.attention_indexed.erm.thresholds import interpolation, least_decay_of_nothing, recovery
 
 RHO = 0.5
 

@@ -14,7 +14,7 @@ _UNKNOWN = 1e3
 def best_linear(task: Task, alpha) -> list[dict]:
     """The variables of `estimate` at the best decay of linear outputs of the `task`, with `best_decay`, at each alpha (n,)."""
     equations = task.equations * np.asarray(alpha, dtype=float)
-    found = best(equations, task.ratio, task.score_noise)
+    found = best(equations, task.law, task.score_noise)
     rows = of_linear(task, equations, found)
     return [{**row, "best_decay": float(decay)} for row, decay in zip(rows, found.decay, strict=True)]
 

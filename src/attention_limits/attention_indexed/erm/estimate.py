@@ -6,7 +6,8 @@ Everything refers to a softmax at inverse temperature beta or to linear scores, 
     phi = alpha E [loss + ||Delta||^2 / (4 V)] + q_hat V / 4 + m_hat m / 2 - Sigma_hat q / 2.
 
 The state evolution is its stationary point, where it equals the objective alpha E loss + lambda tr S / d. The solution is
-stable against replica symmetry breaking where the replicon is below one,
+stable against replica symmetry breaking where the replicon is below one (for an untied teacher half of it, and the double
+integral of `table.TableLaw.squared_response`),
 
     (2 alpha E ||d Delta / d omega||^2 / Theta^2) int int (((x - eps)_+ - (x' - eps)_+) / (x - x'))^2 mu mu < 1.
 
@@ -18,8 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.attention_indexed.channels.linear import Linear, Softmax
+from attention_limits.attention_indexed.channels.untied import UntiedLinear, UntiedSoftmax
 from attention_limits.attention_indexed.erm import linear, softmax
-from attention_limits.attention_indexed.erm.spectral import Law
+from attention_limits.attention_indexed.erm.teachers.laws import OfSpectrum, Tied, Untied, as_teacher
 from attention_limits.attention_indexed.erm.thresholds import least_decay_of_nothing
 from attention_limits.numerics.probability.statistics import node_error
 
@@ -29,9 +31,12 @@ PLACES = 101
 
 @dataclass(frozen=True)
 class Task:
-    """rho = `ratio`, tau = `score_noise`, T = `tokens`, and beta, None for linear outputs."""
+    """The problem of a `teacher` of `teachers.laws`, or rho of a tied one.
 
-    ratio: float
+    tau = `score_noise`, T = `tokens`, and beta, None for linear outputs.
+    """
+
+    teacher: float | Tied | OfSpectrum | Untied
     score_noise: float
     tokens: int
     beta: float | None
@@ -39,7 +44,14 @@ class Task:
     @property
     def channel(self) -> Linear:
         """The output of scores without noise."""
-        return Linear(self.tokens) if self.beta is None else Softmax(self.tokens, self.beta)
+        if self.law.symmetric:
+            return Linear(self.tokens) if self.beta is None else Softmax(self.tokens, self.beta)
+        return UntiedLinear(self.tokens) if self.beta is None else UntiedSoftmax(self.tokens, self.beta)
+
+    @property
+    def law(self) -> Tied | OfSpectrum | Untied:
+        """The teacher."""
+        return as_teacher(self.teacher)
 
     @property
     def equations(self) -> int:
@@ -77,7 +89,7 @@ class Overlaps:
 def linear_points(task: Task, alpha, decay) -> list[dict]:
     """The variables of linear outputs of the `task` at each alpha (n,); lambda = `decay` (n,) >= 0."""
     equations = task.equations * np.asarray(alpha, dtype=float)
-    found = linear.solve(equations, task.ratio, task.score_noise, decay)
+    found = linear.solve(equations, task.law, task.score_noise, decay)
     return of_linear(task, equations, found)
 
 
@@ -87,7 +99,7 @@ def limit_points(task: Task, alpha, nodes: softmax.Nodes) -> list[dict]:
     `task` has a beta and tau = 0; averages over the `nodes` give the test loss.
     """
     rows = linear_points(task, alpha, np.zeros(len(alpha)))
-    problem = softmax.Problem(1.0, 0.0, 0.0, task.ratio, task.tokens, task.beta)
+    problem = softmax.Problem(1.0, 0.0, 0.0, task.law, task.tokens, task.beta)
     for row in rows:
         row["test_loss"] = softmax.loss_of_fresh_outputs(problem, nodes, row["learned_norm"], row["learned_overlap"])
     return rows
@@ -113,14 +125,14 @@ def _linear_point(task, equations, at):
     hat = 4.0 * equations * left
     free = alpha * training + 0.5 * hat * (at.delta**2 * at.theta + m - at.J)
     learns = at.rank > 0 and at.delta > 0
-    squared = Law(task.ratio, [at.delta]).squared_response(at.threshold) if learns else 0.0
+    squared = task.law.law([at.delta]).squared_response(at.threshold) if learns else 0.0
     return {
         **_common(task, alpha, at.decay, overlaps, training, free),
         "test_loss": K * (at.error + task.score_noise),
         **_flags(squared / equations, 1.0),
         "residual": 0.0,
         "iterations": 0,
-        "converged": True,
+        "converged": bool(np.isfinite(at.error)),
     }
 
 
@@ -149,13 +161,13 @@ def _mixing(task, overlaps):
     """M of `generalization` for the pair of the score of S* and that of S."""
     q, m = overlaps.q, overlaps.m
     along = m / np.sqrt(q) if q > 0 else 0.0
-    return np.array([[along, np.sqrt(max(1.0 + task.ratio - along**2, 0.0))], [np.sqrt(q), 0.0]])
+    return np.array([[along, np.sqrt(max(task.law.Q - along**2, 0.0))], [np.sqrt(q), 0.0]])
 
 
 def _common(task, alpha, decay, overlaps, training, free):
     density = np.full((2, 2, PLACES), np.nan)
     if overlaps.rank > 0 and overlaps.delta > 0:
-        density = np.stack(Law(task.ratio, [overlaps.delta]).density(overlaps.threshold, PLACES))
+        density = np.stack(task.law.law([overlaps.delta]).density(overlaps.threshold, PLACES))
     return {
         "mse": overlaps.error,
         "learned_rank": overlaps.rank,
@@ -178,11 +190,11 @@ def softmax_points(
 
     `nodes`, `tolerance` and `max_iterations` of the fixed point are as in `softmax.solve`.
     """
-    problems = [softmax.Problem(value, decay, task.score_noise, task.ratio, task.tokens, task.beta) for value in alpha]
+    problems = [softmax.Problem(value, decay, task.score_noise, task.law, task.tokens, task.beta) for value in alpha]
     equations = np.array([softmax.start_equations(problem) for problem in problems])
     # The linear problem must learn something, so that the iteration does not start at S = 0.
-    most = 0.5 * least_decay_of_nothing(equations, task.ratio, task.score_noise)
-    start = linear.solve(equations, task.ratio, task.score_noise, np.minimum(softmax.start_decay(problems[0]), most))
+    most = 0.5 * least_decay_of_nothing(equations, task.law, task.score_noise)
+    start = linear.solve(equations, task.law, task.score_noise, np.minimum(softmax.start_decay(problems[0]), most))
     rows = zip(*(getattr(start, name) for name in linear.LinearSolution.__dataclass_fields__), strict=True)
     return [
         _softmax_point(task, problem, nodes, linear.LinearSolution(*map(float, row)), tolerance, max_iterations)
@@ -190,28 +202,31 @@ def softmax_points(
     ]
 
 
+def _replicon(task, problem, at, theta, law, threshold):
+    if not theta:
+        return np.nan
+    return task.channel.law.diagonal * problem.alpha * at.squares / theta**2 * law.squared_response(threshold)
+
+
 def _softmax_point(task, problem, nodes, start, tolerance, max_iterations):
     zero = softmax.without_learning(problem, nodes)
     if zero is not None:
-        nothing = Overlaps(0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0 + task.ratio)
+        nothing = Overlaps(0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, task.law.Q)
         common = _common(task, problem.alpha, problem.decay, nothing, zero, problem.alpha * zero)
         return {**common, "test_loss": zero, **_flags(0.0, 1.0), "residual": 0.0, "iterations": 0, "converged": True}
     at = softmax.solve(problem, nodes, start, tolerance, max_iterations)
     delta, threshold, scale = np.sqrt(at.q_hat) / at.m_hat, 2.0 * problem.decay / at.m_hat, at.m_hat / at.sigma_hat
-    law = Law(task.ratio, [delta])
+    law = task.law.law([delta])
     moments = law.moments([threshold])
     rank, theta, A = (float(value[0]) for value in (moments.rank, moments.theta, moments.A))
-    error = 1.0 + task.ratio - 2.0 * at.m + at.q
+    error = task.law.Q - 2.0 * at.m + at.q
     overlaps = Overlaps(at.q, at.m, scale, delta, threshold, theta, rank, scale * A, error)
     free = problem.alpha * (at.loss + at.penalty) + 0.25 * at.q_hat * at.V
     free += 0.5 * (at.m_hat * at.m - at.sigma_hat * at.q)
     return {
         **_common(task, problem.alpha, problem.decay, overlaps, at.loss, free),
         "test_loss": softmax.loss_of_fresh_outputs(problem, nodes, at.q, at.m),
-        **_flags(
-            2.0 * problem.alpha * at.squares / theta**2 * law.squared_response(threshold) if theta else np.nan,
-            at.resolved,
-        ),
+        **_flags(_replicon(task, problem, at, theta, law, threshold), at.resolved),
         "residual": at.residual,
         "iterations": at.iterations,
         "converged": at.converged,

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.numerics.solvers.roots import root_between
-
 
 def tail(c):
     """int_c sigma, int_c s sigma and int_c s^2 sigma of the semicircle on [-2, 2], for c (...) >= 0."""
@@ -53,28 +51,3 @@ def limit(ratio: float, kappa) -> Limit:
     error = 1.0 - b**2 + r * kappa**2 + b**2 * (second - 2.0 * c * first + c**2 * zeroth)
     theta = 1.0 - b**2 + b**2 * (second - c * first)
     return Limit(error, theta, r + b * zeroth, r * kappa - b**1.5 * (first - c * zeroth))
-
-
-def recovery(ratio: float) -> tuple[float, float]:
-    """K alpha from which on the estimate without decay and noise is exact, and kappa at it; rho = `ratio` > 0.
-
-    For rho >= 1 these are 1 and 0, and the Bayes-optimal estimate needs the same K alpha; for rho < 1 it needs less.
-    """
-    if ratio >= 1.0:
-        return 1.0, 0.0
-    # The slope is negative at 0, and positive where no zero eigenvalue exceeds eps.
-    kappa = root_between(lambda kappa: limit(ratio, kappa).slope, 0.0, 2.0 * np.sqrt(1.0 - ratio))
-    return float(limit(ratio, kappa).error), float(kappa)
-
-
-def small_decay(equations, ratio: float, decay):
-    """delta (n,), kappa (n,) and `Limit` without score noise, at rho = `ratio` and lambda = `decay` (n,) > 0.
-
-    alpha K = `equations` (n,) lies above that of `recovery`.
-    error / delta^2 = alpha K gives kappa, lambda = 2 kappa delta (alpha K - Theta) gives delta: the error is of order lambda^2.
-    """
-    least = recovery(ratio)[1]
-    largest = 1.0 + np.sqrt(equations / min(ratio, 1.0))
-    kappa = root_between(lambda kappa, equations: limit(ratio, kappa).error - equations, least, largest, equations)
-    found = limit(ratio, kappa)
-    return decay / (2.0 * kappa * (equations - found.theta)), kappa, found

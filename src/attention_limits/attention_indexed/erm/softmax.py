@@ -22,7 +22,8 @@ import numpy as np
 
 from attention_limits.attention_indexed.erm import softmax_kernels as kernels
 from attention_limits.attention_indexed.erm.linear import LinearSolution
-from attention_limits.attention_indexed.erm.spectral import Law
+from attention_limits.attention_indexed.erm.teachers.laws import OfSpectrum, Tied, Untied, as_teacher
+from attention_limits.attention_indexed.model.score_law import SYMMETRIC, UNSYMMETRIC
 from attention_limits.attention_indexed.model.scores import attention
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.solvers.anderson import anderson
@@ -35,8 +36,16 @@ _SHORT, _BACK = (0.3, 0.2), np.array([-1.0, 0.0, -0.5])
 _LEAST_REST = 0.01
 
 
-def score_basis(tokens: int) -> np.ndarray:
-    """Orthonormal basis (k, T, T) of the symmetric T x T matrices, T = `tokens`, whose entries sum to zero."""
+def score_basis(tokens: int, symmetric: bool = True) -> np.ndarray:
+    """Orthonormal basis (k, T, T) of the symmetric T x T matrices, T = `tokens`, whose entries sum to zero.
+
+    Not `symmetric`: of all matrices whose rows sum to zero.
+    """
+    if not symmetric:
+        # The complement of the constant in each row.
+        _, _, right = np.linalg.svd(np.ones((1, tokens)))
+        rows = np.einsum("ac,lb->alcb", np.eye(tokens), right[1:])
+        return np.ascontiguousarray(rows.reshape(-1, tokens, tokens))
     pairs = [(a, b) for a in range(tokens) for b in range(a + 1)]
     matrices = np.zeros((len(pairs), tokens, tokens))
     for place, (a, b) in enumerate(pairs):
@@ -48,7 +57,7 @@ def score_basis(tokens: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Problem:
-    """alpha > 0, lambda = `decay` > 0, tau = `score_noise` >= 0, rho = `ratio`, T = `tokens` and `beta`.
+    """alpha > 0, lambda = `decay` > 0, tau = `score_noise` >= 0, the `teacher` or its rho, T = `tokens` and `beta`.
 
     The outputs have inverse temperature beta, in the data and in the model that is trained.
     """
@@ -56,9 +65,24 @@ class Problem:
     alpha: float
     decay: float
     score_noise: float
-    ratio: float
+    teacher: float | Tied | OfSpectrum | Untied
     tokens: int
     beta: float = 1.0
+
+    @property
+    def law(self) -> Tied | OfSpectrum | Untied:
+        """The teacher."""
+        return as_teacher(self.teacher)
+
+    @property
+    def variance(self) -> float:
+        """Variance of a coordinate of the scores, in units of that of a score off the diagonal."""
+        return (SYMMETRIC if self.law.symmetric else UNSYMMETRIC).diagonal
+
+    @property
+    def power(self) -> float:
+        """Q + tau."""
+        return self.law.Q + self.score_noise
 
 
 @dataclass(frozen=True)
@@ -83,9 +107,12 @@ class Nodes:
         return [Nodes(np.concatenate(part[:2]), np.concatenate(part[2:]), self.basis) for part in pairs]
 
 
-def score_nodes(tokens: int, count: int, generator) -> Nodes:
-    """`count` scrambled Sobol nodes from the numpy.random.Generator `generator`, and their negatives, of T = `tokens` tokens."""
-    basis = score_basis(tokens)
+def score_nodes(tokens: int, count: int, generator, symmetric: bool = True) -> Nodes:
+    """`count` scrambled Sobol nodes from the numpy.random.Generator `generator`, and their negatives, of T = `tokens` tokens.
+
+    The scores are `symmetric` or not.
+    """
+    basis = score_basis(tokens, symmetric)
     z = gaussian_nodes(2 * len(basis), count, generator, widening=1.0).points
     z = np.concatenate([z, -z])
     return Nodes(z[:, : len(basis)], z[:, len(basis) :], basis)
@@ -140,16 +167,15 @@ class _Averages:
 
 def _pair(problem, nodes, q, m):
     """Coordinates of omega and outputs y at the nodes."""
-    Q = 1.0 + problem.ratio + problem.score_noise
-    omega = np.sqrt(2.0 * q) * nodes.first
+    omega = np.sqrt(problem.variance * q) * nodes.first
     slope = m / q if q > 0 else 0.0
-    h = slope * omega + np.sqrt(2.0 * max(Q - slope * m, 0.0)) * nodes.second
+    h = slope * omega + np.sqrt(problem.variance * max(problem.power - slope * m, 0.0)) * nodes.second
     return omega, h, attention(np.tensordot(h, nodes.basis, axes=1), problem.beta)
 
 
 def _averages(problem, nodes, q, m, V) -> _Averages:
     """Averages of the proximal operator at the overlaps."""
-    rest = 1.0 + problem.ratio + problem.score_noise - m**2 / q
+    rest = problem.power - m**2 / q
     omega, h, outputs = _pair(problem, nodes, q, m)
     moved, results = np.empty_like(omega), np.empty((len(omega), kernels.COUNT))
     kernels.proximal(omega, h, outputs, nodes.basis, problem.beta, V, moved, results)
@@ -168,7 +194,7 @@ def solve(problem: Problem, nodes: Nodes, start: LinearSolution, tolerance: floa
     second attempt takes shorter steps.
     """
 
-    Q = 1.0 + problem.ratio + problem.score_noise
+    Q = problem.power
 
     def overlaps(x):
         q, rest, V = np.exp(x)
@@ -205,15 +231,16 @@ def solve(problem: Problem, nodes: Nodes, start: LinearSolution, tolerance: floa
 def _overlaps(problem, found):
     """q, m and V from the averages."""
     delta, threshold = np.sqrt(found.q_hat) / found.m_hat, 2.0 * problem.decay / found.m_hat
-    law, eta = Law(problem.ratio, np.array([delta])), found.m_hat / found.sigma_hat
+    law, eta = problem.law.law(np.array([delta])), found.m_hat / found.sigma_hat
     moments = law.moments(np.array([threshold]))
     m = eta * (moments.J + threshold * moments.A - delta**2 * moments.theta)
     return np.array([eta**2 * moments.J, m, moments.theta / found.sigma_hat])[:, 0]
 
 
 def start_equations(problem: Problem) -> float:
-    """alpha (T^2 + T - 2), the equations of the linear problem where the iteration starts."""
-    return problem.alpha * (problem.tokens**2 + problem.tokens - 2)
+    """alpha (T^2 + T - 2), or alpha T (T - 1) without symmetry: equations of the linear problem where the iteration starts."""
+    T = problem.tokens
+    return problem.alpha * (T**2 + T - 2 if problem.law.symmetric else T * (T - 1))
 
 
 def start_decay(problem: Problem) -> float:
@@ -222,8 +249,9 @@ def start_decay(problem: Problem) -> float:
 
 
 def _slope(problem):
-    """beta^2 / (T (T + 1)): a softmax of T equal scores has the slope beta / T."""
-    return problem.beta**2 / (problem.tokens * (problem.tokens + 1))
+    """beta^2 / (T (T + 1)), or beta^2 / T^2 without symmetry: a softmax of T equal scores has the slope beta / T."""
+    T = problem.tokens
+    return problem.beta**2 / (T * (T + 1) if problem.law.symmetric else T**2)
 
 
 def loss_of_fresh_outputs(problem: Problem, nodes: Nodes, q: float, m: float) -> float:
@@ -246,8 +274,8 @@ def without_learning(problem: Problem, nodes: Nodes) -> float | None:
     residual = 1.0 / problem.tokens - outputs
     centred = nodes.basis - nodes.basis.mean(axis=2, keepdims=True)
     slopes = 2.0 * problem.beta / problem.tokens * np.einsum("nab,lab->nl", residual, centred)
-    Q = 1.0 + problem.ratio + problem.score_noise
+    Q = problem.power
     q_hat = 4.0 * problem.alpha * np.sum(slopes**2) / len(h)
     m_hat = -2.0 * problem.alpha * np.sum(slopes * h) / (len(h) * Q)
-    nothing = 2.0 * problem.decay / m_hat >= Law(problem.ratio, [np.sqrt(q_hat) / m_hat]).largest[0]
+    nothing = 2.0 * problem.decay / m_hat >= problem.law.law([np.sqrt(q_hat) / m_hat]).largest[0]
     return float(np.sum(residual**2) / len(h)) if nothing else None

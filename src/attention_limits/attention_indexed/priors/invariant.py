@@ -16,6 +16,7 @@ import math
 
 import numpy as np
 
+from attention_limits.attention_indexed.priors.pieces import Pieces
 from attention_limits.attention_indexed.priors.tabulated import Tabulated
 from attention_limits.attention_indexed.priors.wishart import Symmetric
 
@@ -77,6 +78,21 @@ class Invariant(Tabulated, Symmetric):
         middle, slope = 0.5 * (value[1:] + value[:-1]), np.diff(xi) / np.maximum(np.diff(value), 1e-300)
         outside = (eigenvalues < value[0]) | (eigenvalues > value[-1])
         return np.interp(eigenvalues, value, xi), np.where(outside, 0.0, np.interp(eigenvalues, middle, slope))
+
+    def pieces(self, noise: float) -> Pieces:
+        """The law of the eigenvalues of Y at D = `noise`, on its bulks."""
+        low, high = self._bulks(noise)
+        half = 0.5 * (high - low)[:, None]
+        x, _ = np.polynomial.legendre.leggauss(_NODES[1])
+        angle = 0.5 * np.pi * (x + 1.0)
+        u = 0.5 * (high + low)[:, None] - half * np.cos(angle)
+        ends = [end + noise * self.law.transform(end + 1e-12j)[0].real for end in (low, high)]
+        v = self._height(u.ravel(), noise)
+        g, slope = self.law.transform(u.ravel() + 1j * v)
+        c = 1.0 + noise * slope
+        mass = v / (np.pi * noise) * np.abs(c) ** 2 / c.real
+        value, mass, h = (part.reshape(u.shape) for part in (u.ravel() + noise * g.real, mass, g.real))
+        return Pieces(angle, value, mass * half * np.sin(angle), h, *ends)
 
     def _spectrum(self, noise):
         """lambda, u, h, v and the weights of d lambda at the nodes of all bulks, arrays of one shape."""

@@ -1,11 +1,19 @@
 """Keys of empirical risk minimisation with weight decay."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from attention_limits.attention_indexed.schema.checks import memory_checks, size_checks, too_few_tokens
-from attention_limits.attention_indexed.schema.keys import Damping, Dimension, FreshSequences, Tied
+from attention_limits.attention_indexed.priors.loading import code_modules as prior_modules
+from attention_limits.attention_indexed.schema.checks import (
+    memory_checks,
+    size_checks,
+    spectrum_checks,
+    too_few_tokens,
+    untied_checks,
+)
+from attention_limits.attention_indexed.schema.keys import Aspect, Damping, Dimension, FreshSequences, Spectrum
 from attention_limits.pipeline.experiments.specification import Axis, Problem, Section, Specification, Whole, fields
 
 # Smallest decay and noise beside zero, and the most tokens of a softmax.
@@ -32,6 +40,11 @@ ErmBeta = Annotated[float, Field(ge=0.1, le=10, description=
 ScoreNoise = Annotated[float, _zero_or_promised(SMALLEST_SCORE_NOISE, 10), Field(ge=0, le=10, description=
     "tau: variance of the symmetric noise on every score off the diagonal, twice as large on it; 0, or 0.0001 to 10. "
     "The teacher's output is that of the noisy scores.")]
+ErmUntied = Annotated[bool, Field(description=
+    "false: S = W W^T / sqrt(p d) and symmetric scores. true: queries and keys have separate weights, S = Q K^T / sqrt(p d), and "
+    "read separate sequences of T tokens (cross-attention); the weight decay is lambda sqrt(d / p) (|Q|^2 + |K|^2) / 2, the "
+    "nuclear norm lambda d ||S||_*.")]
+TiedStudent = Annotated[Literal[False], Field(description="Message passing for weight decay treats tied weights.")]
 _DECAY = (
     "Strength lambda of the weight decay lambda sqrt(d / p) |W|^2 = lambda d tr S, S = W W^T / sqrt(p d) with p >= d columns. "
     "It is added to the sum of the squared errors of all samples and entries.")
@@ -57,7 +70,9 @@ class BestModel(Section):
     ratio: ErmRatio
     beta: ErmBeta = 1.0
     score_noise: ScoreNoise = 0.0
-    untied: Tied = False
+    untied: ErmUntied = False
+    aspect: Aspect = 1.0
+    spectrum: Spectrum | None = None
 
 
 class ErmModel(BestModel):
@@ -85,6 +100,12 @@ class FitModel(BestModel):
     """One layer of attention, its output, and the weight decay."""
 
     weight_decay: PositiveDecay | None = None
+
+
+class GampModel(FitModel):
+    """One layer of tied attention, its output, and the weight decay."""
+
+    untied: TiedStudent = False
 
 
 class FitGrid(BestGrid):
@@ -155,6 +176,7 @@ class OfDecay(Specification):
         if softmax and most > MOST_SOFTMAX_TOKENS:
             text = f"softmax: allowed with at most {MOST_SOFTMAX_TOKENS} tokens, not {most}"
             found.append((("model", "channel"), text))
+        found += [*untied_checks(estimator), *spectrum_checks(estimator)]
         if "weight_decay" not in fields(cls, "model"):
             return found
         decays = _values(estimator, "weight_decay")
@@ -166,6 +188,17 @@ class OfDecay(Specification):
                 (place, f"0: a softmax with score noise has no known limit; allowed: at least {SMALLEST_DECAY:g}")
             )
         return found
+
+    @classmethod
+    def code_files(cls, estimator) -> list[Path]:
+        """The file of the user that defines the spectrum, where it exists."""
+        path, separator, _ = (estimator.model.get("spectrum") or "").rpartition(":")
+        return [estimator.project / path] if separator and (estimator.project / path).is_file() else []
+
+    @classmethod
+    def code_modules(cls, estimator) -> list[str]:
+        """The modules of the law of S: `load_prior` imports them by name."""
+        return prior_modules(estimator.model)
 
     @classmethod
     def work(cls, estimator) -> dict[str, float]:
@@ -224,4 +257,5 @@ class ErmMinimisation(OnDataSets):
 class ErmGamp(OnDataSets):
     """Message passing minimises the training error with weight decay on simulated data sets."""
 
+    model: GampModel
     solver: ErmGampSolver = ErmGampSolver()

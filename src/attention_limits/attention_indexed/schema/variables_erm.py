@@ -1,12 +1,13 @@
 """Variables of empirical risk minimisation with weight decay.
 
 The learned S has the law of eta (S* + delta Z - eps)_+, Z of the Gaussian orthogonal ensemble; mu is the law of the eigenvalues x
-of S* + delta Z, and Theta the mean derivative of (x - eps)_+ (`erm.spectral`). f is the output of the scores.
+of S* + delta Z, and Theta the mean derivative of (x - eps)_+ (`erm.spectral`). Without symmetry Z has independent entries, and x
+are singular values (`erm.teachers`). f is the output of the scores.
 """
 
 from attention_limits.pipeline.base.registry import Coordinate, Variable
 
-_PER_DIMENSION = "per dimension d; those of the teacher are 1 + rho"
+_PER_DIMENSION = "per dimension d; those of the teacher are 1 + rho, untied 1"
 _OUTPUT = "summed over the T^2 entries of the output"
 _THEORY = "state evolution of weight decay, `erm.estimate`"
 _NODES = (
@@ -24,7 +25,7 @@ COORDINATES = (
 )
 VARIABLES = (
     Variable(
-        "mse", (), "error of the learned S", "mse", "||S - S*||_F^2 / d: 1 + rho for S = 0, 0 exact", "Q - 2 m + q",
+        "mse", (), "error of the learned S", "mse", "||S - S*||_F^2 / d: 1 + rho, untied 1, for S = 0; 0 exact", "Q - 2 m + q",
     ),
     Variable(
         "mse_node_error", (), "error of the mse of the learned S from the finite number of nodes", "",
@@ -39,11 +40,12 @@ VARIABLES = (
         "V = mmse(D), 1/D = alpha K / (V + tau)",
     ),
     Variable(
-        "learned_rank", (), "rank of the learned S", "rank/d", "fraction of the eigenvalues that are not zero; 0 to 1",
+        "learned_rank", (), "rank of the learned S", "rank/d", "eigenvalues or singular values that are not zero, per d; 0 to 1",
         "mu(x > eps); of a minimum: eigenvalues above 1e-6 times the largest one",
     ),
     Variable(
-        "learned_trace", (), "trace of the learned S", "tr S / d", "sqrt(rho) for the teacher", "eta int (x - eps)_+ mu"
+        "learned_trace", (), "trace of the learned S; untied: sum of its singular values", "tr S / d",
+        "sqrt(rho) for a tied teacher", "eta int (x - eps)_+ mu",
     ),
     Variable(
         "learned_norm", (), "norm of the learned S", "q", _PER_DIMENSION, "q = tr S^2 / d = eta^2 int (x - eps)_+^2 mu",

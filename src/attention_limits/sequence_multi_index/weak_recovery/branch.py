@@ -1,4 +1,7 @@
-"""One point of a branch of the state evolution, whose overlap is confined to a subspace (see `staircase`)."""
+"""One point of a branch of the state evolution, whose overlap is confined to a subspace (see `staircase`).
+
+Source: Troiani et al. 2025, arXiv:2502.00901; the equations of a branch are derived in `staircase`.
+"""
 
 from dataclasses import dataclass
 

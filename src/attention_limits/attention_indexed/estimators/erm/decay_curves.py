@@ -5,13 +5,15 @@ information of scores with noise is derived in this module.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from attention_limits.attention_indexed.erm.estimate import PLACES, Task
-from attention_limits.attention_indexed.erm.semicircle import recovery
-from attention_limits.attention_indexed.erm.thresholds import interpolation
+from attention_limits.attention_indexed.erm.teachers.laws import teacher_of
+from attention_limits.attention_indexed.erm.thresholds import interpolation, recovery
 from attention_limits.attention_indexed.model.score_law import SCRAMBLINGS, row_nodes
+from attention_limits.attention_indexed.priors.loading import load_prior
 from attention_limits.attention_indexed.state_evolution.curve import exact_recovery
 from attention_limits.attention_indexed.state_evolution.curve import solve as bayes_curve
 from attention_limits.pipeline.cubes.points import collect
@@ -42,20 +44,21 @@ class NoisyScores:
         return 0.0
 
 
-def task_at(point) -> Task:
-    """The task of the parameters of a model and of a point of the grid by name."""
+def task_at(point, project) -> Task:
+    """The task of the parameters of a model and of a point of the grid by name, with files below the folder `project`."""
     beta = point["beta"] if point["channel"] == "softmax" else None
-    return Task(point["ratio"], point["score_noise"], int(point["tokens"]), beta)
+    teacher = teacher_of(load_prior(point, Path(project)))
+    return Task(teacher, point["score_noise"], int(point["tokens"]), beta)
 
 
 def shared(task: Task, alpha) -> dict[str, np.ndarray]:
     """Bayes-optimal error and thresholds of the `task`, variables (n,) by name, at each `alpha` (n,)."""
     channel, noisy = NoisyScores(task.equations, task.score_noise), task.score_noise > 0
     return {
-        "mse_bayes": bayes_curve(channel, task.ratio, alpha).mmse,
-        "recovery_threshold": np.full_like(alpha, exact_recovery(channel, task.ratio)),
-        "exact_recovery": np.full_like(alpha, np.inf if noisy else recovery(task.ratio)[0] / task.equations),
-        "interpolation": np.full_like(alpha, interpolation(task.ratio, task.score_noise).equations / task.equations),
+        "mse_bayes": bayes_curve(channel, task.law.prior, alpha).mmse,
+        "recovery_threshold": np.full_like(alpha, exact_recovery(channel, task.law.prior)),
+        "exact_recovery": np.full_like(alpha, np.inf if noisy else recovery(task.law)[0] / task.equations),
+        "interpolation": np.full_like(alpha, interpolation(task.law, task.score_noise).equations / task.equations),
     }
 
 
@@ -71,9 +74,11 @@ def collect_points(spec, streams, points_of):
 
     def compute(at, replica):
         point = {**spec["model"], **at}
-        task = task_at(point)
+        task = task_at(point, spec["project"])
         rows = points_of(task, point, alpha, replica)
-        nodes = row_nodes(task.tokens, [streams.generator("scores", part) for part in range(SCRAMBLINGS)])
+        nodes = row_nodes(
+            task.tokens, [streams.generator("scores", part) for part in range(SCRAMBLINGS)], task.channel.law
+        )
         errors = [task.channel.distance(row.pop("mixing"), nodes) for row in rows]
         plug_in, uncertainty = np.array(errors).T
         found = {name: np.array([row[name] for row in rows]) for name in rows[0]}

@@ -15,7 +15,7 @@ def run(spec, streams):
     def points_of(task, point, alpha, replica):
         if task.beta is None:
             return with_node_errors(best_linear(task, alpha), [])
-        nodes = score_nodes(task.tokens, solver.nodes, streams.generator("nodes", replica))
+        nodes = score_nodes(task.tokens, solver.nodes, streams.generator("nodes", replica), task.law.symmetric)
         limits = solver.tolerance, solver.max_iterations
         rows = best_softmax(task, alpha, nodes, key, (solver.least, solver.largest), solver.accuracy, *limits)
 

@@ -27,7 +27,7 @@ def run(spec, streams):
                 return limit_points(task, alpha, nodes)
             return softmax_points(task, alpha, decay, nodes, solver.tolerance, solver.max_iterations)
 
-        nodes = score_nodes(task.tokens, solver.nodes, streams.generator("nodes", replica))
+        nodes = score_nodes(task.tokens, solver.nodes, streams.generator("nodes", replica), task.law.symmetric)
         return with_node_errors(points_on(nodes), [points_on(part) for part in nodes.parts(PARTS)])
 
     return collect_points(spec, streams, points_of)

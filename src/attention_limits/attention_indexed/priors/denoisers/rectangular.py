@@ -94,7 +94,7 @@ class RectangularLaw:
         return np.sqrt(np.stack([x[:-1], x[1:]], axis=1)[inside])
 
     @cached_property
-    def _pieces(self):
+    def pieces(self) -> np.ndarray:
         """The bulks, (pieces, 2), cut at their necks: where two bulks have just merged, a complex critical x is near the
         axis, and the density nearly has an end."""
         upper, lower = self._polynomials
@@ -120,7 +120,7 @@ class RectangularLaw:
 
     def integrate(self, function) -> float:
         """int nu function(lambda, xi) d lambda over the support; of the function one it is min(d_q, d_k) / d."""
-        low, high = np.log(self._pieces).T
+        low, high = np.log(self.pieces).T
         half = 0.5 * (high - low)[:, None]
         values = np.exp(low[:, None] + half * (1.0 - np.cos(_ANGLE))).ravel()
         steps = (half * np.sin(_ANGLE) * _STEP).ravel() * values
