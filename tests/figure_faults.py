@@ -8,6 +8,7 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 from attention_limits.pipeline.cubes.reader import read
+from attention_limits.pipeline.experiments.figures import PLACEHOLDER
 from attention_limits.plotting import MIDDLE, NARROW, WIDE
 
 # Points; a reader of a printed page still reads this size.
@@ -43,5 +44,10 @@ def of_family(project, folder, family):
     for name, figure in project.figures.items():
         if figure.family == family:
             cubes = {cube: read(folder / item.cube_path(project.run.folder)) for cube, item in figure.cubes.items()}
-            found[name] = faults(importlib.import_module(figure.module).draw(cubes))
+            module = importlib.import_module(figure.module)
+            found[name] = faults(module.draw(cubes))
+            # The numbers of the caption.
+            wanted = {number for number, _ in PLACEHOLDER.findall(figure.caption.read_text(encoding="utf-8"))}
+            given = set(module.numbers(cubes)) if hasattr(module, "numbers") else set()
+            found[name] += [f"{number}: in the caption or in `numbers` alone" for number in sorted(wanted ^ given)]
     return {name: lines for name, lines in found.items() if lines}

@@ -105,6 +105,10 @@ def draw(cubes):
     figure = Figure()
     figure.subplots().plot(cubes["growth_curve"].alpha, cubes["growth_curve"].height.mean("replica").T)
     return figure
+
+
+def numbers(cubes):
+    return {"largest": cubes["growth_curve"].height.max().item()}
 """,
     "toy/variables.py": """\
 from attention_limits.pipeline.base.registry import Coordinate, Variable
@@ -205,7 +209,7 @@ class Toy:
             self.write(f"src/attention_limits/{name}", text)
         self.write("config/toy/experiments/growth_curve.yaml", EXPERIMENT)
         self.write("config/toy/figures.yaml", FIGURES)
-        self.write("src/attention_limits/toy/figures/heights.rst", "Heights of the toy.\n")
+        self.write("src/attention_limits/toy/figures/heights.rst", "Heights of the toy, at most {largest:.4f}.\n")
 
     def write(self, name: str, text: str) -> Path:
         path = self.folder / name

@@ -98,7 +98,7 @@ def _thumbnail(name, figure):
     return f"[![{figure.title}](figures/{name}.png)](figures/{name}.md)"
 
 
-def figure_page(figure, spent, rows, vector):
+def figure_page(figure, spent, rows, vector, numbers):
     """The page of a published figure.
 
     Parameters
@@ -111,8 +111,10 @@ def figure_page(figure, spent, rows, vector):
         The audit of the published numbers of its cubes.
     vector : bool
         Whether the PDF lies beside the picture.
+    numbers : dict
+        Those of the caption, by name, which the picture holds.
     """
-    caption, notes = read_caption(figure.caption)
+    caption, notes = read_caption(figure.caption, numbers)
     written = f"results/figures/{figure.family}/{figure.name}"
     links = ["[gallery](../gallery.md)", *([f"[PDF]({figure.name}.pdf)"] if vector else [])]
     parts = [

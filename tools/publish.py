@@ -4,9 +4,9 @@ Writes the pictures of docs/figures as PNG and PDF, docs/published.json (for eac
 and experiment, the audit), docs/benchmarks.md (the last `make bench`, if there is one), docs/atlas.csv (if all cubes of smi_atlas
 are there), and from these docs/gallery.md, docs/figures/*.md, docs/audit.md, docs/scales.md and the tables between
 `<!-- begin: NAME -->` and `<!-- end: NAME -->` of the pages in BLOCKS. Pictures and numbers of `paper` replace those of `laptop`,
-never the reverse; only families whose figures are all drawn at `paper` enter. A test compares the pages with config/ and
-docs/published.json. The pages do not contain figures and published numbers that no finished run has made yet; this program and
-the tests print them.
+never the reverse; only families whose figures are all drawn at `paper` enter. The map of the README comes last. A test compares
+the pages with config/ and docs/published.json. The pages do not contain figures and published numbers that no finished run has
+made yet; this program and the tests print them.
 """
 
 import json
@@ -18,9 +18,10 @@ import atlas
 import benchmark_tables
 import bounds
 import gallery
+import overview
 import scales
 from attention_limits.pipeline.audit import full_table, load_published, number_text
-from attention_limits.pipeline.base.attributes import digest_of_picture
+from attention_limits.pipeline.base.attributes import digest_of_picture, numbers_of_picture
 from attention_limits.pipeline.experiments.estimate import cpu_seconds, needed_chunks
 from attention_limits.pipeline.experiments.experiment import load_family
 from attention_limits.pipeline.experiments.project import load_project
@@ -155,8 +156,8 @@ def figure_pages(project, data, rows):
             paper = gallery.minutes_text(data["paper"]["minutes"][name])
             spent += f", {paper} at `paper`, which the picture shows"
         own = [row for row in rows if row["family"] == figure.family and set(row["cubes"]) <= set(figure.cubes)]
-        vector = (PICTURES / f"{name}.pdf").exists()
-        found[f"docs/figures/{name}.md"] = gallery.figure_page(figure, spent, own, vector)
+        vector, numbers = (PICTURES / f"{name}.pdf").exists(), numbers_of_picture(PICTURES / f"{name}.png")
+        found[f"docs/figures/{name}.md"] = gallery.figure_page(figure, spent, own, vector, numbers)
     return found
 
 
@@ -276,6 +277,7 @@ def main():
     for name, text in pages(load_project(ROOT, {"scale": "laptop"}), data, read).items():
         (ROOT / name).write_text(text, encoding="utf-8")
         print(f"{name}: written")
+    overview.write(PICTURES)
     for line in unpublished(project, data):
         print(line)
 

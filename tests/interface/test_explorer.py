@@ -51,7 +51,7 @@ def cube():
 
 
 def test_the_numbers_are_those_of_the_cube(cube, tmp_path):
-    record = described(cube, "mine", tmp_path)
+    record = described(cube, tmp_path / "mine.nc", tmp_path)
     assert record["grid"] == ["alpha", "estimator", "replica"]
     np.testing.assert_array_equal(unpacked(record, "overlap"), cube.overlap)
     own = record["variables"]["overlap"]
@@ -74,10 +74,10 @@ def test_the_numbers_are_those_of_the_cube(cube, tmp_path):
     assert (record["figures"], record["published"]) == ([], [])
 
 
-def test_figures_and_published_numbers_of_a_project(cube):
+def test_figures_and_published_numbers_of_a_project(cube, tmp_path):
     """The published values of one variable at one point; thresholds and slopes that a reading computes are no points."""
     cube = cube.rename(overlap="mmse").expand_dims(ratio=[0.1, 0.5, 1.0])
-    record = described(cube, "fig1_left_hardmax", ROOT)
+    record = described(cube, tmp_path / "fig1_left_hardmax.nc", ROOT)
     assert record["figures"][0]["caption"]
     assert record["first"] == "mmse"
     entries = read_yaml(ROOT / "config/attention_indexed/published.yaml")["numbers"]

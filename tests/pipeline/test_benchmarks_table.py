@@ -68,5 +68,14 @@ def test_growth_is_timed_per_unit_and_drawn(monkeypatch, tmp_path):
     fit = cases.growth("work, per unit", "size", [1, 2, 4], work, units=3, repeats=2)
     assert [spread.median for spread in fit.seconds] == [1.0, 4.0, 16.0]
     assert fit.exponent == pytest.approx(2.0)
-    figure.draw([fit], tmp_path / "scaling.png")
+    bent = cases.Growth.fit("bent", "size", [1, 10, 100], [table.Spread.of([x]) for x in (1.0, 1.1, 30.0)])
+    drawn = []
+    made = figure.new_figure
+    monkeypatch.setattr(figure, "new_figure", lambda *sizes, **how: drawn.append(made(*sizes, **how)) or drawn[0])
+    figure.draw([fit, bent], tmp_path / "scaling.png")
     assert (tmp_path / "scaling.png").read_bytes().startswith(b"\x89PNG")
+    straight, curved = drawn[0][0].axes
+    assert "exponent 2.00 ± 0.00" in straight.get_title()
+    # No line of a power law stands where there is none.
+    assert "no power law: 0.04 to 1.44" in curved.get_title()
+    assert len(straight.get_lines()) == len(curved.get_lines()) + 1

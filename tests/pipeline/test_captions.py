@@ -1,6 +1,7 @@
 """Captions and the front page of the report, as Snakemake renders them: docutils finds nothing wrong."""
 
 import io
+import math
 import types
 
 import docutils.core
@@ -8,7 +9,7 @@ import docutils.nodes
 import jinja2
 import pytest
 
-from attention_limits.pipeline.experiments.figures import read_caption
+from attention_limits.pipeline.experiments.figures import MISSING, PLACEHOLDER, filled, read_caption
 from toy import REPOSITORY, repository
 
 REPORT = REPOSITORY / "workflow" / "report"
@@ -41,10 +42,23 @@ def test_the_captions(family):
         assert (name, found) == (name, "")
         # The caption, at least one note, and the line of the cubes.
         assert paragraphs >= 3
-        caption, notes = read_caption(figure.caption)
+        caption, notes = read_caption(figure.caption, {})
         assert 60 <= len(caption.split()) <= 120, name
+        # The numbers of the cubes: tests/workflow/test_smoke.py compares their names with those of the module.
+        for name_of_number, form in PLACEHOLDER.findall(figure.caption.read_text(encoding="utf-8")):
+            assert filled(f"{{{name_of_number}:{form}}}", {name_of_number: 0.5}) != MISSING, name
         assert notes, name
         assert len(figure.title) <= 95, name
+
+
+def test_a_number_comes_from_the_cubes():
+    text = "From {alpha:.2f} on, {gain:.0f} %; {both}."
+    assert filled(text, {"alpha": 0.1849, "gain": 8.4, "both": 2}) == "From 0.18 on, 8 %; 2."
+    assert filled(text, {"alpha": math.nan, "gain": math.inf}) == "From … on, … %; …."
+    # What is no name stays.
+    assert filled("The set {0, 1} and {a b}.", {}) == "The set {0, 1} and {a b}."
+    with pytest.raises(ValueError, match="format code"):
+        filled("{alpha:.2x}", {"alpha": 0.5})
 
 
 def test_every_caption_belongs_to_a_figure():

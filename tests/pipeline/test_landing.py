@@ -5,6 +5,7 @@ import re
 from urllib.parse import unquote
 
 import pytest
+import xarray as xr
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +23,9 @@ def test_the_front_page_of_a_run(toy):
     text = (folder / "index.html").read_text(encoding="utf-8")
     assert "1 figures" not in text
     assert "1 figure at scale smoke, root seed 0." in text
-    for shown in ('id="toy_heights"', "Heights of the toy", "fail converged", "growth_curve"):
+    with xr.open_dataset(folder / "cubes/toy/growth_curve.nc") as cube:
+        caption = f"Heights of the toy, at most {cube.height.max().item():.4f}."
+    for shown in ('id="toy_heights"', caption, "fail converged", "growth_curve"):
         assert shown in text, shown
     found = links(text)
     assert {"explorer.html", "report.html", "explorer.html#cube=toy/growth_curve"} <= set(found)

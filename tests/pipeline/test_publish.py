@@ -16,8 +16,9 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from attention_limits.pipeline.audit import load_published
-from attention_limits.pipeline.base.attributes import DIGEST
+from attention_limits.pipeline.base.attributes import DIGEST, numbers_of_picture
 from attention_limits.pipeline.experiments.experiment import load_family
+from attention_limits.pipeline.experiments.figures import PLACEHOLDER
 from toy import REPOSITORY, repository
 
 # A script beside the package, not part of it.
@@ -44,6 +45,9 @@ def test_the_pages_are_in_step(project, data):
     assert all(f"<!-- begin: {block} -->" in publish.read(page) for block, page in publish.BLOCKS.items())
     images = {path.name for path in (REPOSITORY / "docs" / "figures").glob("*.png")}
     assert images >= {f"{name}.png" for name in publish.published(project, data)}
+    for name, figure in publish.published(project, data).items():
+        needed = {number for number, _ in PLACEHOLDER.findall(figure.caption.read_text(encoding="utf-8"))}
+        assert needed <= numbers_of_picture(publish.PICTURES / f"{name}.png").keys(), name
     texts = "".join(map(publish.read, ["README.md", *pages_of_docs()]))
     assert [image for image in images if f"figures/{image}" not in texts] == []
     for line in publish.unpublished(project, data):
@@ -198,6 +202,24 @@ def test_an_audit_of_one_family_keeps_those_of_the_others(project, data):
     assert publish.best_rows(project, both) == publish.in_order(project, old, new)
 
 
+def test_the_map_shows_the_numbers_of_the_captions(project, data):
+    """Pixels may differ between libraries of fonts: on average by less than one of 255."""
+    texts = publish.overview.numbers(publish.PICTURES)
+    assert texts.keys() == project.experiments.keys()
+    for family, (_, _, law, meaning) in publish.overview.CELLS.items():
+        assert (
+            set(re.findall(r"\{(\w+)\}", law.replace("{{", "").replace("}}", "") + meaning)) <= texts[family].keys()
+        ), family
+    content = io.BytesIO()
+    publish.overview.draw(texts).savefig(content, format="png")
+    drawn, shown = (
+        np.asarray(Image.open(file).convert("RGB"), float) for file in (content, publish.PICTURES / "overview.png")
+    )
+    assert drawn.shape == shown.shape
+    assert np.abs(drawn - shown).mean() < 1
+    assert {cell[0] for cell in publish.overview.CELLS.values()} <= publish.published(project, data).keys()
+
+
 def test_a_caption_in_markdown():
     assert (
         publish.gallery.in_markdown("As ``smi``, on a\nlonger line: h*, λ/2 |W|².")
@@ -239,7 +261,7 @@ def test_the_page_of_a_figure(project, data):
     """The numbers of its cubes, its specification and its notes."""
     figure = project.figures["aim_fig3"]
     (row,) = [{**data["laptop"]["audit"][0], "quantity": "mine", "verdict": "differs", "reason": "why"}]
-    page = publish.gallery.figure_page(figure, "1.0 minutes", [row], vector=True)
+    page = publish.gallery.figure_page(figure, "1.0 minutes", [row], vector=True, numbers={})
     number = publish.number_text(row["ours"], row["error"])
     assert f"| mine | {row['published']:g} ± {row['precision']:g} | {number} | differs |" in page
     assert "- Difference: why." in page
@@ -250,6 +272,9 @@ def test_the_page_of_a_figure(project, data):
         assert f" | {estimator.replicas} |\n" in page
         assert (REPOSITORY / f"docs/estimators/aim_{name}.md").is_file()
     assert "channel: linear" in page
+    # The numbers of the caption are those of the picture.
+    other = publish.gallery.figure_page(project.figures["aim_fig1_right"], "", [], True, {"threshold": 0.12345})
+    assert "nothing below 0.1235 samples" in " ".join(other.split())
     assert "`" not in publish.gallery.in_markdown("no code")
     assert publish.gallery._axis([0.5]) == "0.5"
     assert publish.gallery._axis([0.0, 0.25, 0.5, 0.75, 1.0]) == "0 to 1 (5 values)"

@@ -5,8 +5,10 @@ from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
 from attention_limits.pipeline.base import provenance
+from attention_limits.pipeline.base.attributes import numbers_of_picture
 from attention_limits.pipeline.base.files import canonical_json
 from attention_limits.pipeline.experiments.experiment import SECTIONS, load_family
+from attention_limits.pipeline.experiments.figures import filled
 
 
 def escaped(text):
@@ -59,6 +61,12 @@ def experiment_file(family):
 # A function returns a free text, because in a plain string Snakemake would read {braces} as wildcards.
 def text(value):
     return lambda wildcards: value
+
+
+# The params of a job that draws a figure, for the report: its caption with the numbers that the picture holds.
+def caption_of(figure):
+    raw = figure.caption.read_text(encoding="utf-8")
+    return lambda wildcards, output: filled(raw, numbers_of_picture(output.png))
 
 
 class Jobs:

@@ -30,7 +30,9 @@ for figure in PROJECT.figures.values():
             figure=f"{figure.family}/{figure.module.rpartition('.')[2]}",
             digest=figure.digest(RUN.seed),
             cubes=[cube.digest(RUN.seed) for cube in figure.cubes.values()],
-            caption=text(figure.caption.read_text(encoding="utf-8")),
+            # A new text draws the figure again, so that the report is made again.
+            text=text(figure.caption.read_text(encoding="utf-8")),
+            caption=caption_of(figure),
         message:
             "draw {output.pdf}"
         shell:

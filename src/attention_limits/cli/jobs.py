@@ -1,6 +1,7 @@
 """Commands of the jobs of the workflow: run, merge, draw."""
 
 import importlib
+import json
 from pathlib import Path
 
 from attention_limits.pipeline.base.errors import CubeError, SpecError, allowed_names, did_you_mean
@@ -64,8 +65,9 @@ class _Cubes(dict):
 
 
 def draw_command(figure: str, cubes: list[Path], output: Path, digest: str | None, expect: list[str]) -> None:
-    """Draw a figure as PDF and PNG, the same bytes from the same cubes; the PNG holds the digest.
+    """Draw a figure as PDF and PNG, the same bytes from the same cubes; the PNG holds the digest and the numbers of the caption.
 
+    The numbers are those that the function `numbers` of the module, if there is one, returns for the cubes.
     `expect` holds the digest of each cube, or nothing. Raises CubeError for a cube with another one.
     """
     if output.suffix != ".pdf":
@@ -81,15 +83,18 @@ def draw_command(figure: str, cubes: list[Path], output: Path, digest: str | Non
     import matplotlib
 
     matplotlib.use("Agg")
-    from attention_limits.pipeline.base.attributes import DIGEST
+    from attention_limits.pipeline.base.attributes import DIGEST, NUMBERS
     from attention_limits.pipeline.cubes.reader import read
 
     wanted = [{"cube_digest": item} for item in expect] or [None] * len(cubes)
     # The workflow draws what it has written. Anybody else may draw a cube of their own, with a warning.
     opened = {path.stem: read(path, expect=one, changed=one is None) for path, one in zip(cubes, wanted, strict=True)}
-    drawn = importlib.import_module(module).draw(_Cubes(opened))
+    loaded, given = importlib.import_module(module), _Cubes(opened)
+    drawn = loaded.draw(given)
     # Without a date.
     texts = {"Software": None, **({DIGEST: digest} if digest else {})}
+    if hasattr(loaded, "numbers"):
+        texts[NUMBERS] = json.dumps({name: float(f"{number:.6g}") for name, number in loaded.numbers(given).items()})
     for path, metadata in ((output, {"CreationDate": None}), (output.with_suffix(".png"), texts)):
         with replacing(path) as temporary:
             drawn.savefig(temporary, metadata=metadata)

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from attention_limits.cli.reports import current_cube, failing
-from attention_limits.pipeline.base.attributes import digest_of_picture
+from attention_limits.pipeline.base.attributes import digest_of_picture, numbers_of_picture
 from attention_limits.pipeline.base.errors import CubeError, SpecError
 from attention_limits.pipeline.base.files import replacing
 from attention_limits.pipeline.experiments.estimator import Experiment
@@ -90,7 +90,7 @@ def _link(path: str | Path, text: str, folder: Path, anchor: str = "") -> str:
 def _card(figure: Figure, run: Run, folder: Path, flags: dict[tuple[str, str], str]) -> str:
     """One figure, on a page in `folder`; see `landing_command`."""
     pdf, png = figure.paths(run.folder)
-    caption, notes = map(_paragraphs, read_caption(figure.caption))
+    caption, notes = map(_paragraphs, read_caption(figure.caption, numbers_of_picture(png)))
     image = _address(png, folder)
     stale = digest_of_picture(Path(png)) != figure.digest(run.seed)
     cubes = []

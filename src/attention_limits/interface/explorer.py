@@ -19,11 +19,13 @@ from attention_limits.interface.compute import open as opened
 from attention_limits.interface.extras import extras
 from attention_limits.interface.table import grid_keys, require_cube
 from attention_limits.pipeline.audit import Entry, Published, Table, reading
+from attention_limits.pipeline.base.attributes import numbers_of_picture
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.base.files import replacing
 from attention_limits.pipeline.base.registry import registry
 from attention_limits.pipeline.cubes.cube_bytes import is_flag, linked
 from attention_limits.pipeline.cubes.readings import judges, least
+from attention_limits.pipeline.experiments.experiment import load_family
 from attention_limits.pipeline.experiments.figures import caption_file, figure_module, read_caption
 from attention_limits.pipeline.experiments.messages import validated
 from attention_limits.pipeline.experiments.yaml_reader import read_yaml
@@ -79,14 +81,14 @@ def explore(
     return output
 
 
-def _opened(cube: str | Path | xr.Dataset) -> tuple[xr.Dataset, str]:
-    """A cube and its name: that of its file, or of its experiment."""
+def _opened(cube: str | Path | xr.Dataset) -> tuple[xr.Dataset, Path]:
+    """A cube and its path; of a Dataset the name of its experiment."""
     if isinstance(cube, str | Path):
-        return opened(cube), Path(cube).stem
+        return opened(cube), Path(cube)
     require_cube(cube)
     if "spec" not in cube.attrs:
         raise SpecError(["cube: Dataset without the attribute spec; allowed: a Dataset that compute or open returns"])
-    return cube, json.loads(cube.attrs["spec"])["experiment"]
+    return cube, Path(json.loads(cube.attrs["spec"])["experiment"])
 
 
 def page(records: list[dict]) -> str:
@@ -108,7 +110,7 @@ def page(records: list[dict]) -> str:
     return text
 
 
-def described(cube: xr.Dataset, name: str, project: Path) -> dict:
+def described(cube: xr.Dataset, path: Path, project: Path) -> dict:
     """A cube as plain data: texts, coordinates, variables, published points, and the numbers of all variables as one text.
 
     The text is the base64 of the deflated bytes of float64, one variable after the other in the order of its dimensions. Missing
@@ -117,12 +119,12 @@ def described(cube: xr.Dataset, name: str, project: Path) -> dict:
     Parameters
     ----------
     cube : Dataset
-    name : str
-        Of the experiment.
+    path : Path
+        Of the cube; its name is that of the experiment. A picture of the same results gives the numbers of its caption.
     project : Path
         Folder of the `config/` with figures and published numbers.
     """
-    cube, spec = linked(cube), json.loads(cube.attrs["spec"])
+    cube, spec, name = linked(cube), json.loads(cube.attrs["spec"]), path.stem
     grid, numbers, variables, size = [*grid_keys(cube), "estimator", "replica"], [], {}, 0
     for variable, array in cube.data_vars.items():
         kept = {
@@ -150,7 +152,7 @@ def described(cube: xr.Dataset, name: str, project: Path) -> dict:
             str(key): {**{k: array.attrs[k] for k in _ATTRIBUTES if array.attrs.get(k)}, "values": array.values.tolist()}
             for key, array in cube.coords.items()
         },
-        "figures": _figures(project, spec["family"], name),
+        "figures": _figures(project, spec["family"], path),
         "published": _published(project, spec["family"], name, cube),
         "numbers": base64.b64encode(zlib.compress(np.concatenate(numbers).astype("<f8").tobytes(), 9)).decode(),
     }  # fmt: skip
@@ -194,14 +196,16 @@ def _numbers(array: xr.DataArray) -> tuple[np.ndarray, list[str] | None]:
     return np.where(array.values.astype(str) == "", np.nan, codes), labels.tolist()
 
 
-def _figures(project: Path, family: str, name: str) -> list[dict]:
+def _figures(project: Path, family: str, path: Path) -> list[dict]:
     """Title and caption of each figure of a project that shows the cube."""
+    pictures, prefix = path.resolve().parent.parent.parent / "figures" / family, load_family(family).prefix
     file = project / "config" / family / "figures.yaml"
     found = []
     for figure, entry in read_yaml(file).items() if file.is_file() else ():
         caption = caption_file(figure_module(family, entry.get("module", figure)), figure)
-        if name in entry["cubes"] and caption.is_file():
-            found.append({"title": entry["title"], "caption": read_caption(caption)[0]})
+        if path.stem in entry["cubes"] and caption.is_file():
+            numbers = numbers_of_picture(str(pictures / f"{prefix}_{figure}.png"))
+            found.append({"title": entry["title"], "caption": read_caption(caption, numbers)[0]})
     return found
 
 

@@ -1,5 +1,7 @@
 """The figures of config/<family>/figures.yaml: the module that draws each, its caption, its cubes."""
 
+import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,10 @@ from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 
 # The heading between the caption of a figure and its notes, in one file of reStructuredText.
 NOTES = ".. rubric:: Notes"
+# A number of the cubes in a caption: {name}, or {name:format} with a format of Python such as .2f.
+PLACEHOLDER = re.compile(r"\{(\w+)(?::([^{}\s]*))?\}")
+# Stands where the number is missing: the figure is not drawn, or its cubes do not determine it.
+MISSING = "…"
 
 
 class FigureEntry(Section):
@@ -72,10 +78,23 @@ def caption_file(module: str, name: str) -> Path:
     return SOURCE.joinpath(*module.split(".")[1:-1], f"{name}.rst")
 
 
-def read_caption(file: Path) -> tuple[str, str]:
-    """The caption of a figure, 60 to 120 words, and its notes: methods, choices, differences from the publication."""
-    caption, _, notes = file.read_text(encoding="utf-8").partition(f"\n{NOTES}\n")
+def read_caption(file: Path, numbers: Mapping[str, float]) -> tuple[str, str]:
+    """The caption of a figure, 60 to 120 words, and its notes: methods, choices, differences from the publication.
+
+    `numbers` are those of its picture (`numbers_of_picture`); see `filled`.
+    """
+    caption, _, notes = filled(file.read_text(encoding="utf-8"), numbers).partition(f"\n{NOTES}\n")
     return caption.strip(), notes.strip()
+
+
+def filled(text: str, numbers: Mapping[str, float]) -> str:
+    """A text with the `numbers` in place of its placeholders `{name:format}`, and with `MISSING` where there is none."""
+
+    def written(found: re.Match) -> str:
+        number = numbers.get(found[1], math.nan)
+        return format(number, found[2] or "") if math.isfinite(number) else MISSING
+
+    return PLACEHOLDER.sub(written, text)
 
 
 def load_figures(

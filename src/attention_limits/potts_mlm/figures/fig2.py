@@ -14,7 +14,7 @@ from attention_limits.potts_mlm.figures.shared import (
     series,
     transformer_curves,
 )
-from attention_limits.potts_mlm.readings import good, in_equilibrium, of_chosen
+from attention_limits.potts_mlm.readings import excess_exponent, good, in_equilibrium, of_chosen
 
 
 @house_style
@@ -38,6 +38,15 @@ def draw(cubes):
         right.set(xlabel=r"weight $a$ of the colour" + _samples_of_mixed(cube))
     legend_below(figure, grid)
     return figure
+
+
+def numbers(cubes):
+    """Power of M of the excess loss of raw attention between the two largest M, Gaussian couplings of the largest distance."""
+    cube = cubes["fig2"]
+    few, many = cube.test_loss.dropna("samples", how="all").samples.values[-2:]
+    point = {"distance": float(cube.distance.max()), "ridge": float(cube.ridge[0]), "attention": "raw"}
+    exponent, error = excess_exponent(cube, float(few), float(many), **point)
+    return {"exponent": exponent, "exponent_error": error}
 
 
 def _samples_of_mixed(cube):

@@ -25,8 +25,14 @@ def loss_contours(figure, axes, e, m, loss, levels=24, finer_below=1.0, bar="bot
         np.where(inside, np.cos(angle), np.nan), np.where(inside, np.sin(angle), np.nan), color=KEY, linewidth=0.8
     )
     axes.set(xlabel="semantic overlap $m$", ylabel="positional overlap $e$", aspect="equal")
+    steps = "" if finer_below == 1 else rf", colours by $(R - R_{{\min}})^{{1/{finer_below:g}}}$"
     figure.colorbar(
-        drawn, ax=axes, label="population loss $R(e, m)$", location=bar, ticks=values[:: levels // 4], format="%.4g"
+        drawn,
+        ax=axes,
+        label="population loss $R(e, m)$" + steps,
+        location=bar,
+        ticks=values[:: levels // 4],
+        format="%.4g",
     )
 
 

@@ -44,6 +44,15 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """The largest ratio of the best decay to Bayes with noise, and exact recovery without it, in equations per entry."""
+    noisy, clean = of(cubes["erm_linear_best"], "erm_optimal_decay"), cubes["erm_softmax"]
+    ratio = _ratio(noisy).where(passed(noisy, "mse", unique=True) == 1)
+    ends = of(clean, "erm_state_evolution").isel(weight_decay=0, replica=0, alpha=0)
+    found = {"decay": ends.exact_recovery, "bayes": ends.recovery_threshold}
+    return {"ratio": float(ratio.max())} | {name: equations(clean) * float(end) for name, end in found.items()}
+
+
 def _draw_learning(axes, cube, best):
     """State evolution at each decay and at the best one, minima on data sets, and the Bayes-optimal error."""
     theory, optimal = of(cube, "erm_state_evolution"), of(best, "erm_optimal_decay")

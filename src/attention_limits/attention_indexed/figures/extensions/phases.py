@@ -30,6 +30,16 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """Both thresholds of the hard phase, of each output."""
+    ends = {"optimal": "information_theoretic_threshold", "reached": "algorithmic_threshold"}
+    return {
+        f"{end}_{number}": float(cubes[name][key].max())
+        for number, name in enumerate(_CUBES, 1)
+        for end, key in ends.items()
+    }
+
+
 def _errors(axes, cube, title):
     for branch in cube.branch.values:
         axes.plot(*_sides(cube.alpha, cube.mmse_by_branch.sel(branch=branch)), color="0.75", linewidth=4)

@@ -18,3 +18,8 @@ def draw(cubes):
     published_points(axes, *HARDMAX_SMALL_WIDTH.T, label=r"published, $\rho \to 0$")
     legend_below(figure, (axes, outputs))
     return figure
+
+
+def numbers(cubes):
+    """The number of samples at which learning begins, n / (d r)."""
+    return {"threshold": float(cubes["fig1_right_small_width"].weak_threshold.max())}

@@ -28,6 +28,8 @@ from attention_limits.plotting import (
 
 # Variances of the output noise. Noise of variance tau on the scores has the variance 2 tau on the score of one token.
 _NOISES = (0.0, 0.25)
+# Numbers of samples at which the caption compares both errors.
+_COMPARED = {"few": 0.1, "many": 0.5}
 _BAYES, _AMP, _DECAY, _LONG = COLORS["bayes"], COLORS["amp"], COLORS["erm"], GREEN
 
 
@@ -43,6 +45,16 @@ def draw(cubes):
     panels[0].set(ylabel=ESTIMATION, ylim=(0, 1.25))
     legend_below(figure, panels)
     return figure
+
+
+def numbers(cubes):
+    """By how many per cent the error of the best decay exceeds the Bayes-optimal one, with few and with many noisy samples."""
+    noise, decay = _NOISES[1], cubes["quadratic_network_decay"]
+    bayes, best = cubes["quadratic_network"], decay.where(decay.converged == 1)
+    if noise not in bayes.output_noise or 0.5 * noise not in decay.score_noise:
+        return {"few": np.nan, "many": np.nan}
+    line, other = theory(bayes.sel(output_noise=noise)), best.mse.sel(score_noise=0.5 * noise).isel(replica=0)
+    return {name: 100.0 * float(other.interp(alpha=x) / line.interp(alpha=x) - 1.0) for name, x in _COMPARED.items()}
 
 
 def _quadratic(axes, cube, decay, noise):

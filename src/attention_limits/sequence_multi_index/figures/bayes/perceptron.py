@@ -42,6 +42,12 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """Where exact recovery becomes Bayes-optimal, and where message passing reaches it."""
+    cube = cubes["priors_perceptron"]
+    return {"optimal": equal_free_entropy(cube)[0], "reached": recovery(cube)[0]}
+
+
 def _overlaps(axes, cube, jump):
     overlap = present(cube.overlap.sel(**_PAIR).transpose("alpha", "replica"))
     settled = passed(cube, "overlap").sel(alpha=overlap.alpha).transpose("alpha", "replica").values

@@ -14,7 +14,7 @@ from attention_limits.plotting import (
 )
 from attention_limits.sequence_multi_index.figures.papers.published import FIG1_AMP_OVERLAPS, FIG1_ERRORS, FIG1_OVERLAPS
 from attention_limits.sequence_multi_index.figures.shared import draw_errors, draw_layer
-from attention_limits.sequence_multi_index.readings import layer_threshold
+from attention_limits.sequence_multi_index.readings import layer_threshold, layer_threshold_and_error
 
 
 @house_style
@@ -46,6 +46,19 @@ def draw(cubes):
     )
     legend_below(figure, (top, bottom), ncols=2)
     return figure
+
+
+def numbers(cubes):
+    """The thresholds of both layers, with their errors, and the largest difference of the overlaps between both starts."""
+    cube = cubes["fig1_learning_curve"]
+    here = cubes["fig1_onset"].sel(skip=specifications(cube)["gamp"]["model"]["skip"])
+    found = {f"alpha_{layer}": layer_threshold_and_error(here, layer) for layer in (1, 2)}
+    values = {name: float(mean) for name, (mean, _) in found.items()}
+    values |= {f"{name}_error": float(error) for name, (_, error) in found.items()}
+    starts = [cube.sel(estimator=name) for name in ("state_evolution", "state_evolution_informed")]
+    sound = passed(starts[0], "overlap") * passed(starts[1], "overlap") == 1
+    gap = abs((starts[1].overlap - starts[0].overlap).where(sound).mean("replica"))
+    return values | {"gap": max(float(gap.sel(layer=layer, layer_star=layer).max()) for layer in (1, 2))}
 
 
 def _draw_overlaps(axes, cube, dimension):

@@ -33,3 +33,9 @@ def draw(cubes):
     axes.set(xlabel="skip strength $c$", ylabel=r"samples per dimension $\alpha = n/D$", xlim=(0, 4), ylim=(0, HIGHEST))
     axes.legend(loc="upper right", ncols=2)
     return figure
+
+
+def numbers(cubes):
+    """The range of the threshold of layer 2 over the skips, and the median of that of layer 1."""
+    first, last = (layer_threshold_and_error(cubes["fig1_thresholds"], layer)[0] for layer in (1, 2))
+    return {"lowest_2": np.nanmin(last), "highest_2": np.nanmax(last), "alpha_1": np.nanmedian(first)}

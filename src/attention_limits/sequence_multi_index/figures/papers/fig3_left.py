@@ -37,6 +37,11 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """The thresholds of the three layers."""
+    return {f"alpha_{layer}": float(layer_threshold(cubes["fig3_staircase"], layer).mean()) for layer in (1, 2, 3)}
+
+
 def _by_layer(handles, labels):
     """The entries of a legend in one column for each layer."""
     order = sorted(range(len(labels)), key=lambda entry: labels[entry].partition(",")[0])

@@ -1,5 +1,7 @@
 """Weak-recovery thresholds of two-layer attention against the inverse temperature and the length of the sequence."""
 
+import numpy as np
+
 from attention_limits.plotting import LAYER_COLORS, MIDDLE, house_style, new_figure
 from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
 
@@ -21,3 +23,13 @@ def draw(cubes):
     left.set_ylim(0, None)
     left.legend(loc="best")
     return figure
+
+
+def numbers(cubes):
+    """By which factor each threshold falls from the fewest to the most tokens, and its largest change with beta, in per cent."""
+    tokens, betas = (
+        [layer_threshold_and_error(cube, layer)[0] for layer in (1, 2)]
+        for cube in (cubes["atlas_tokens"].sel(depth=2), cubes["beta_thresholds"])
+    )
+    factors = {f"factor_{layer}": float(values[0] / values[-1]) for layer, values in zip((1, 2), tokens, strict=True)}
+    return factors | {"change": 100.0 * max(float(np.nanmax(values) / np.nanmin(values)) - 1.0 for values in betas)}

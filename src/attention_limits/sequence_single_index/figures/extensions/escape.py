@@ -5,7 +5,7 @@ import numpy as np
 from attention_limits.numerics.probability.power_laws import median_and_range
 from attention_limits.plotting import NARROW, house_style, legend_below, lower_bounds, new_figure, ordered_colors
 from attention_limits.sequence_single_index.figures.shared import power_text
-from attention_limits.sequence_single_index.readings import escape_law
+from attention_limits.sequence_single_index.readings import escape_exponent, escape_law
 
 # Law of the escape time and its text, by the information exponent.
 LAWS = {
@@ -57,3 +57,9 @@ def draw(cubes):
     bottom.set(xlabel="dimension $d$", ylabel="steps / law,\nlast point = 1")
     legend_below(figure, top, ncols=2)
     return figure
+
+
+def numbers(cubes):
+    """The fitted exponent at information exponent three, with its error."""
+    exponent, error = escape_exponent(cubes["escape_sie3"])
+    return {"third": exponent, "third_error": error}

@@ -1,5 +1,6 @@
 """Probability that attention learns the semantic direction, against the weight of the positional part."""
 
+import math
 from contextlib import suppress
 
 from attention_limits.pipeline.cubes.readings import specifications
@@ -33,6 +34,16 @@ def draw(cubes):
         axes.set(xlabel=r"weight of the positional part $\omega$")
     legend_below(figure, (left, right), ncols=3)
     return figure
+
+
+def numbers(cubes):
+    """The weight at which both curvatures are equal, of each loss; NaN where the cube has no crossing."""
+    found = {}
+    for loss in LOSSES:
+        found[loss] = math.nan
+        with suppress(KeyError):
+            found[loss] = equal_curvatures(cubes[f"fig5_{loss}"])[0]
+    return found
 
 
 def _theory(axes, cube, color, name):

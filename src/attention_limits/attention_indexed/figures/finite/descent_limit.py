@@ -1,0 +1,34 @@
+"""Averaged gradient descent and AMP at several dimensions, and the limit of their difference."""
+
+from attention_limits.attention_indexed.figures.finite.laws import SHIFT, draw_law, left_out, shade_limit
+from attention_limits.attention_indexed.readings import by_dimension, descent_excess
+from attention_limits.pipeline.cubes.readings import at
+from attention_limits.plotting import COLORS, NARROW, VERMILLION, house_style, legend_below, new_figure
+
+
+@house_style
+def draw(cubes):
+    """From the cube descent_sizes: errors on the same data sets against 1/d, in units of the Bayes-optimal error."""
+    cube, (figure, axes) = cubes["descent_sizes"], new_figure(1, 1, NARROW, 4.2)
+    alpha = float(cube.alpha.values[0])
+    amp = at(cube, estimator="matrix_amp_sizes", alpha=alpha)
+    limit = float(amp.mmse_limit.max())
+    descent = by_dimension(cube, "mmse_extrapolated", "finite", estimator="gradient_descent", alpha=alpha)
+    shown = (
+        (descent, COLORS["average"], "*", SHIFT, "gradient descent, limit of many starts"),
+        (by_dimension(amp, "mmse"), COLORS["amp"], "o", -SHIFT, f"AMP, the same data{left_out(amp)}"),
+    )
+    for (dimension, mean, error), color, marker, shift, label in shown:
+        look = {"color": color, "markersize": 5, "capsize": 2, "elinewidth": 1, "label": label}
+        axes.errorbar(1.0 / dimension + shift, mean / limit, error / limit, fmt=marker, **look)
+    dimension, mean, error = descent_excess(cube, alpha=alpha)
+    look, label = {"fmt": "D", "color": VERMILLION}, "Bayes-optimal + difference of both"
+    draw_law(axes, (dimension, limit + mean, error), limit, look, 0.0, -0.0015, label=label, order=1)
+    axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":", label="Bayes-optimal")
+    axes.set(
+        xlabel="$1/d$", ylabel="error / Bayes-optimal error", xlim=(-0.005, 1.06 / float(cube.dimension.min())),
+        title=rf"softmax, $T = 2$, $\rho = 0.5$, $\alpha = {alpha:g}$",
+    )  # fmt: skip
+    shade_limit(axes)
+    legend_below(figure, axes, ncols=2)
+    return figure

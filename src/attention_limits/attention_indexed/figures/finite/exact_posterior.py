@@ -1,0 +1,55 @@
+"""The exact posterior of small hardmax layers beside matrix AMP."""
+
+from attention_limits.attention_indexed.figures.finite.laws import draw_law, left_out, shade_limit
+from attention_limits.attention_indexed.figures.shared import ESTIMATION
+from attention_limits.attention_indexed.readings import by_dimension, pooled_errors
+from attention_limits.plotting import (
+    COLORS,
+    NARROW,
+    PURPLE,
+    SKY,
+    VERMILLION,
+    flagged_entry,
+    house_style,
+    legend_below,
+    new_figure,
+    points,
+)
+
+
+@house_style
+def draw(cubes):
+    """From the cubes posterior_hardmax and sizes_hardmax: both on the same small data sets, AMP at larger d on others, limits."""
+    cube, sizes = cubes["posterior_hardmax"], cubes["sizes_hardmax"]
+    figure, axes = new_figure(1, 1, NARROW, 4.4)
+    alpha = float(cube.alpha.values[0])
+    part = cube.sel(alpha=alpha)
+    samples, amp = part.sel(estimator="posterior_sampling"), part.sel(estimator="matrix_amp_sizes")
+    dimension = part.dimension.values
+    mixed = samples.converged == 1
+    variances, errors, own, converged = (
+        values.transpose("dimension", "replica").values
+        for values in (samples.posterior_variance.where(mixed), samples.mmse.where(mixed), amp.mmse, amp.converged)
+    )
+    lost = int((samples.converged == 0).sum())
+    dropped_chains = f", {lost} of {samples.converged.size} sets dropped" if lost else ""
+    look = {"fmt": "D", "color": VERMILLION}
+    label = f"variance of the exact posterior{dropped_chains}"
+    draw_law(axes, pooled_errors(dimension, variances), 1.0, look, -0.0012, -0.004, label=label)
+    kept, mean, error = pooled_errors(dimension, errors)
+    axes.errorbar(
+        1.0 / kept, mean, error, fmt="s", color=PURPLE, markersize=4, capsize=2, elinewidth=1, label="error of its mean"
+    )
+    points(axes, 1.0 / dimension + 0.0012, own, converged, COLORS["amp"], "AMP, the same data")
+    flagged_entry(axes)
+    here = sizes.sel(alpha=alpha)
+    look, label = {"fmt": "^", "color": SKY}, f"AMP, other data{left_out(here)}"
+    draw_law(axes, by_dimension(here, "mmse"), 1.0, look, 0.0, -0.008, label=label)
+    axes.axhline(float(here.mmse_limit.max()), color="black", linewidth=0.8, linestyle=":", label="state evolution")
+    axes.set(
+        xlabel="$1/d$", ylabel=ESTIMATION, ylim=(0, None), xlim=(-0.02, 1.06 / dimension.min()),
+        title=rf"hardmax, $T = 2$, $\rho = 0.5$, $\alpha = {alpha:g}$",
+    )  # fmt: skip
+    shade_limit(axes)
+    legend_below(figure, axes, ncols=2)
+    return figure

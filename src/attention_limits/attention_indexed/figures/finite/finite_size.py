@@ -1,0 +1,47 @@
+"""The error of matrix AMP and its prediction at several dimensions, divided by the limit of large d."""
+
+from attention_limits.attention_indexed.figures.finite.laws import SHIFT, STEP, draw_law, left_out, shade_limit
+from attention_limits.attention_indexed.readings import by_dimension
+from attention_limits.plotting import BLUE, GREEN, KEY, VERMILLION, WIDE, house_style, legend_below, new_figure
+
+CHANNELS = ("linear", "softmax", "hardmax")
+# Colours and symbols of the alphas of a channel, of small ones first.
+LOOKS = ((BLUE, "o"), (VERMILLION, "s"), (GREEN, "^"))
+
+
+@house_style
+def draw(cubes):
+    """From the cubes sizes_linear, sizes_softmax and sizes_hardmax."""
+    figure, panels = new_figure(1, len(CHANNELS), WIDE, 4.4)
+    for axes, channel in zip(panels, CHANNELS, strict=True):
+        _draw_channel(axes, cubes[f"sizes_{channel}"], channel)
+    panels[0].set(ylabel="error / limit of state evolution")
+    for opacity, style, label in ((1.0, "-", "error of AMP"), (0.45, "--", "predicted by AMP")):
+        panels[0].plot([], [], marker="o", linestyle=style, linewidth=0.7, color=KEY, alpha=opacity, label=label)
+    legend_below(figure, panels, ncols=5)
+    return figure
+
+
+def _draw_channel(axes, cube, channel):
+    """Errors of AMP and their predictions at each alpha, divided by the limit from state evolution."""
+    place = 0
+    for number, (alpha, (color, marker)) in enumerate(zip(cube.alpha.values, LOOKS, strict=False)):
+        part = cube.sel(alpha=alpha)
+        limit = float(part.mmse_limit.max())
+        for variable, opacity, style in (("mmse", 1.0, "-"), ("mmse_predicted", 0.45, "--")):
+            shift = SHIFT * (2 * number - 1 + (opacity < 1.0))
+            look = {"fmt": marker, "color": color, "alpha": opacity}
+            draw_law(axes, by_dimension(part, variable), limit, look, shift, -(1 + place) * STEP, style)
+            place += 1
+        label = rf"{channel}, $\alpha = {alpha:g}${left_out(part)}"
+        axes.plot([], [], marker, color=color, markersize=4, label=label)
+    axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":", label="state evolution")
+    largest = 1.0 / float(cube.dimension.min())
+    # The labels of more than three dimensions would overlap.
+    labelled = cube.dimension.values[:: 1 if cube.sizes["dimension"] <= 3 else 2]
+    axes.set(
+        xlabel="$1/d$", xticks=[0.0, *(1.0 / labelled)], title=rf"{channel}, $T = 2$, $\rho = 0.5$, damped",
+        xlim=(-(1 + place) * STEP, 1.08 * largest),
+    )  # fmt: skip
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:.3g}")
+    shade_limit(axes)

@@ -1,0 +1,23 @@
+"""The first iterations of matrix AMP at several dimensions."""
+
+from attention_limits.attention_indexed.figures.shared import ESTIMATION
+from attention_limits.plotting import COLORS, NARROW, curve, house_style, legend_below, new_figure, ordered_colors
+
+
+@house_style
+def draw(cubes):
+    """From the cube iterations."""
+    part = cubes["iterations"].isel(alpha=0)
+    figure, axes = new_figure(1, 1, NARROW, 4.0)
+    colors = ordered_colors(part.dimension.values, logarithmic=True)
+    for color, dimension in zip(colors, part.dimension.values, strict=True):
+        errors = part.mmse_by_iteration.sel(dimension=dimension).transpose("iteration", "replica").values
+        curve(axes, part.iteration.values, errors, color, f"AMP, $d = {dimension:g}$")
+    limit = part.limit_by_iteration.isel(dimension=0, replica=0)
+    axes.plot(part.iteration, limit, "--", color=COLORS["bayes"], label="state evolution")
+    axes.set(
+        xlabel="undamped iteration", ylabel=ESTIMATION, ylim=(0, None),
+        title=rf"softmax, $T = 2$, $\rho = 0.5$, $\alpha = {float(part.alpha):g}$",
+    )  # fmt: skip
+    legend_below(figure, axes, ncols=3)
+    return figure

@@ -1,0 +1,40 @@
+"""Parts of the figures of finite dimension: means against 1/d, their law and its limit."""
+
+import numpy as np
+from numpy.polynomial.polynomial import polyval
+
+from attention_limits.attention_indexed.readings import dropped, inverse_law
+
+# Shift of symbols in 1/d that would hide each other, and distance of the limits to 1/d = 0.
+SHIFT, STEP = 0.00025, 0.0008
+
+
+def draw_law(axes, means, limit, look, shift, place, style="-", label=None, order=None):
+    """Means with errors against 1/d in units of `limit`, moved by `shift`; from three dimensions on also their law and its limit.
+
+    The limit stands at `place`; `order` is that of `inverse_law`.
+    """
+    dimension, mean, error = means
+    look = {"capsize": 2, "elinewidth": 1, **look}
+    axes.errorbar(1.0 / dimension + shift, mean / limit, error / limit, markersize=4, label=label, **look)
+    if len(dimension) > 2:
+        coefficients, spread = inverse_law(dimension, mean, error, order)
+        x = np.linspace(0.0, 1.0 / dimension.min(), 60)
+        axes.plot(x, polyval(x, coefficients) / limit, color=look["color"], linewidth=0.7, linestyle=style)
+        at_limit = {**look, "markersize": 6, "zorder": 4}
+        axes.errorbar([place], [coefficients[0] / limit], [spread / limit], **at_limit)
+
+
+def left_out(part, sound="converged"):
+    """Text: how many of the runs are left out of the means."""
+    lost, total = dropped(part, sound)
+    return f", {lost} of {total} runs dropped" if lost else ""
+
+
+def shade_limit(axes):
+    """Grey where 1/d would be negative: symbols there are limits."""
+    axes.axvspan(axes.get_xlim()[0], 0.0, color="0.93", linewidth=0, zorder=0)
+    axes.annotate(
+        r"$d \to \infty$", (0.0, 0.0), xycoords=("data", "axes fraction"), xytext=(-3, 4), textcoords="offset points",
+        ha="right", va="bottom", fontsize=7.5,
+    )  # fmt: skip
