@@ -15,7 +15,7 @@ import xarray as xr
 
 from attention_limits.interface.describe import family_and_name
 from attention_limits.interface.extras import extras
-from attention_limits.interface.given import objects_of, with_names
+from attention_limits.interface.given import named_as_given, objects_of, with_names
 from attention_limits.interface.workers import Task, workers_of
 from attention_limits.pipeline.base.errors import SpecError, allowed_names
 from attention_limits.pipeline.base.progress import compilation_reported, progress
@@ -127,7 +127,8 @@ def compute(
         for kind in document.get("data", {}):
             places += [(f"data.{kind}.solver.", f"data.{kind}."), (f"data.{kind}.grid.", "grid.")]
         problems = [_placed(problem.removeprefix(f"{source}: "), places) for problem in error.problems]
-        raise SpecError(dict.fromkeys(map(_as_a_sequence, problems))) from None
+        with named_as_given():
+            raise SpecError(dict.fromkeys(map(_as_a_sequence, problems))) from None
     with tempfile.TemporaryDirectory() as temporary:
         task = replace(task, results=str(temporary if folder is None else folder))
         with compilation_reported():

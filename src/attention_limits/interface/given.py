@@ -3,10 +3,13 @@
 The solvers execute this file like the file of a link (`path/to/file.py:name`). The objects stay in the process of the caller.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+
+from attention_limits.pipeline.base.errors import SpecError
 
 _OBJECTS: dict[str, Any] = {}
 _PLAIN = Mapping | str | bytes | int | float | bool | None | list | tuple | np.ndarray | np.generic
@@ -28,6 +31,15 @@ def with_names(model: Mapping) -> dict:
         _OBJECTS[name] = value if callable(value) else lambda value=value: value
         named[key] = f"{__file__}:{name}"
     return named
+
+
+@contextmanager
+def named_as_given() -> Iterator[None]:
+    """Problems of the block name an object of the caller as the caller does, without this file."""
+    try:
+        yield
+    except SpecError as error:
+        raise SpecError(problem.replace(f"{__file__}:", "") for problem in error.problems) from None
 
 
 def __getattr__(name: str) -> Any:

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attention_limits.interface.given import with_names
+from attention_limits.interface.given import named_as_given, with_names
 from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean
 from attention_limits.pipeline.base.files import digest, replacing
 from attention_limits.pipeline.base.progress import compilation_reported
@@ -117,7 +117,7 @@ def found(
             print(f"computed before; to compute again, remove {file}", file=sys.stderr)
         rows, notes = json.loads(file.read_text(encoding="utf-8"))
         return rows, {**notes, "kept": str(file)}
-    with compilation_reported():
+    with compilation_reported(), named_as_given():
         rows, notes = import_module(f"{PACKAGE}.{family}.reports.thresholds").thresholds(asked, Path(project), report)
     # The first answer has the types of a kept one.
     text = json.dumps([rows, notes], ensure_ascii=False, default=lambda number: number.item())

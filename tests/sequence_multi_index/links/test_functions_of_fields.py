@@ -53,7 +53,10 @@ def test_the_sign_symmetry_is_found(output, rows, tokens, symmetry, tmp_path):
             r"gate\(h\) fails for h of shape .*IndexError.*; the keys rows and tokens of the model",
         ),
         ({"link": gate, "rows": 2}, "give it output noise"),
-        ({"link": gate, "rows": 2, "noise": 0.1, "parameters": {"steepnes": 2.0}}, r"did you mean steepness\?"),
+        (
+            {"link": gate, "rows": 2, "noise": 0.1, "parameters": {"steepnes": 2.0}},
+            r"steepnes: not a parameter of the link gate; .*did you mean steepness\?",
+        ),
         ({"link": gate, "rows": 2, "noise": 0.1, "parameters": {"h": 2.0}}, "h: not a parameter of the link"),
         ({"link": lambda h: h.sum(), "noise": 0.1}, "forward must return"),
     ],
@@ -61,6 +64,12 @@ def test_the_sign_symmetry_is_found(output, rows, tokens, symmetry, tmp_path):
 def test_what_is_refused(model, said):
     with pytest.raises(SpecError, match=said):
         al.thresholds(model, solver={"nodes": 64}, replicas=2)
+
+
+def test_the_name_that_a_file_defines(tmp_path):
+    (tmp_path / "mine.py").write_text("def square(h):\n    return h[..., 0, 0] ** 2\n")
+    with pytest.raises(SpecError, match=r"defines no class or function 'squre'; did you mean square\?"):
+        al.thresholds({"link": "mine.py:squre", "noise": 0.1}, project=tmp_path)
 
 
 def test_its_parameters_reach_it(tmp_path):

@@ -14,7 +14,7 @@ from attention_limits.attention_indexed.channels.output import (
     described_by,
 )
 from attention_limits.attention_indexed.model.score_law import SYMMETRIC
-from attention_limits.pipeline.base.errors import allowed_names
+from attention_limits.pipeline.base.errors import allowed_names, did_you_mean
 from attention_limits.pipeline.base.user_files import execute
 
 
@@ -34,9 +34,12 @@ def channel_of_file(model: Mapping, project: Path) -> OutputChannel | GaussianNo
     if not path.is_file():
         raise ValueError(f"the channel {name} needs the file {path}, which does not exist")
     wanted = name.rpartition(":")[2]
-    made = getattr(execute(path), wanted, None)
+    module = execute(path)
+    made = getattr(module, wanted, None)
     if not (inspect.isclass(made) and issubclass(made, OutputChannel)):
-        raise ValueError(f"{path} defines no class {wanted!r} derived from OutputChannel")
+        raise ValueError(
+            f"{path} defines no class {wanted!r} derived from OutputChannel{did_you_mean(wanted, vars(module))}"
+        )
     allowed = [key for key in inspect.signature(made).parameters if key != "tokens"]
     unknown = sorted(set(parameters) - set(allowed))
     if unknown:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from attention_limits.pipeline.base.errors import did_you_mean
 from attention_limits.pipeline.base.user_files import execute
 
 # Uniform pieces of a density, and Gauss-Legendre nodes of the mass of each.
@@ -162,9 +163,10 @@ def law_of_file(name: str, ratio: float, project: Path) -> Law:
     file = Path(project) / path
     if not file.is_file():
         raise ValueError(f"the spectrum {name} needs the file {file}, which does not exist")
-    function = getattr(execute(file), wanted, None)
+    module = execute(file)
+    function = getattr(module, wanted, None)
     if not callable(function):
-        raise ValueError(f"{file} defines no function {wanted!r}")
+        raise ValueError(f"{file} defines no function {wanted!r}{did_you_mean(wanted, vars(module))}")
     try:
         law = function(ratio)
     except Exception as error:

@@ -18,6 +18,7 @@ import numpy as np
 from numba import njit  # noqa: TID251
 from numba.core.errors import NumbaError
 
+from attention_limits.pipeline.base.errors import did_you_mean
 from attention_limits.pipeline.base.user_files import execute
 from attention_limits.sequence_multi_index.erm.kernels import (
     fixed_loss_kernels,
@@ -138,9 +139,11 @@ def _of_user(name: str, student: Link, project: Path) -> Loss:
     file = Path(project) / path
     if not file.is_file():
         raise ValueError(f"the loss {name} needs the file {file}, which does not exist")
-    function = getattr(execute(file), attribute, None)
+    module = execute(file)
+    function = getattr(module, attribute, None)
     if not hasattr(function, "py_func"):
-        raise ValueError(f"{file} defines no function {attribute!r} compiled by numba (@numba.njit)")
+        meant = did_you_mean(attribute, vars(module))
+        raise ValueError(f"{file} defines no function {attribute!r} compiled by numba (@numba.njit){meant}")
 
     # Without the cache, which would not notice an edit of the user's file.
     @njit

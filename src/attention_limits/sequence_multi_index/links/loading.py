@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from attention_limits.pipeline.base.errors import allowed_names
+from attention_limits.pipeline.base.errors import allowed_names, did_you_mean
 from attention_limits.pipeline.base.user_files import execute
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.wrappers import (
@@ -114,5 +114,5 @@ def _maker(name: str, project: Path) -> Callable[..., Link]:
     module = execute(path)
     attribute = name.rpartition(":")[2]
     if not callable(getattr(module, attribute, None)):
-        raise ValueError(f"{path} defines no class or function {attribute!r}")
+        raise ValueError(f"{path} defines no class or function {attribute!r}{did_you_mean(attribute, vars(module))}")
     return getattr(module, attribute)
