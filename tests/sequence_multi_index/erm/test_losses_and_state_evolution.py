@@ -107,6 +107,16 @@ def test_losses_that_do_not_fit_are_refused(loss, link, message):
 
 LOSS = """
 import numba
+import numpy as np
+
+@numba.njit
+def numba_random():
+    return np.random.random()
+
+@numba.njit
+def zero(z):
+    z[0] = 0.0
+    return 0.0
 
 @numba.njit
 def mine(y, z, gradient, hessian):
@@ -122,6 +132,15 @@ def mine(y, z, gradient, hessian):
         ("0.5 * (z[0] - y[0]) ** 2", "z[0] - y[0]", "1.0", "^$"),
         ("0.5 * (z[0] - y[0]) ** 2", "z[0]", "1.0", "the gradient is not the derivative of the loss at y = "),
         ("0.5 * (z[0] - y[0]) ** 2", "z[0] - y[0]", "2.0", "the Hessian is not the derivative of the gradient"),
+        ("0.25", "0.0", "0.0", "the loss does not depend on the fields: 0.25 at y = "),
+        ("0.5 * z[0] ** 2", "z[0]", "1.0", "the loss does not depend on the output: "),
+        ("0.5 * (z[0] - y[0]) ** 2 + numba_random()", "z[0] - y[0]", "1.0", "the loss is random: "),
+        (
+            "(z[0] - y[0]) * (z[0] - y[0]) / 2 + zero(z)",
+            "z[0] - y[0]",
+            "1.0",
+            "the loss changes the outputs or the fields",
+        ),
         ("-z[0]", "-1.0", "0.0", "not bounded below"),
         ("-1e-5 * z[0] ** 2", "-2e-5 * z[0]", "-2e-5", "not bounded below"),
         ("z[0] / (z[0] - z[0])", "z[0]", "1.0", "not finite"),

@@ -122,6 +122,8 @@ def make_loss(name: str, student: Link, project: Path = Path()) -> Loss:
         raise ValueError(problem)
     if name not in CODES:
         return _of_user(name, student, project)
+    if student.student is None:
+        return _of_compiled(name, student)
     kind, settings = student.student
     parameters = np.array([CODES[name], 1.0, student.tokens, *settings], dtype=float)
     slots = jet_kernels.slots(parameters[loss_kernels.STUDENT :]) if kind == "attention" else 2
@@ -132,6 +134,57 @@ def make_loss(name: str, student: Link, project: Path = Path()) -> Loss:
         signs = prox_kernels.ROW_SIGNS
     convex = kind == "linear" and name != "hinge"
     return Loss(name, *KINDS[kind], parameters, student.rows, student.tokens, signs, convex, slots)
+
+
+def _of_compiled(name: str, student: Link) -> Loss:
+    """The square or logistic loss of a student of the user with compiled derivatives."""
+    # A dispatcher in a class binds to the link as a method.
+    function = getattr(student.derivatives, "__func__", student.derivatives)
+    if not hasattr(function, "py_func"):
+        raise ValueError(f"derivatives of {type(student).__name__} must be a function compiled by numba (@numba.njit)")
+    size = student.forward(np.zeros((1, student.rows, student.tokens))).size
+    fields, logistic = student.rows * student.tokens, name == "logistic"
+
+    # Without the cache, which would not notice an edit of the user's file.
+    @njit
+    def loss(y, z, parameters, gradient, hessian, table):
+        value, first, second = np.zeros(size), np.zeros((size, fields)), np.zeros((size, fields, fields))
+        function(z, value, first, second)
+        total = 0.0
+        for i in range(fields):
+            gradient[i] = 0.0
+            for j in range(fields):
+                hessian[i, j] = 0.0
+        for k in range(size):
+            if logistic:
+                margin = y[k] * value[k]
+                small = np.exp(-abs(margin))
+                wrong = small / (1.0 + small) if margin > 0 else 1.0 / (1.0 + small)
+                slope, curvature = -y[k] * wrong, y[k] ** 2 * wrong * (1.0 - wrong)
+                total += np.log1p(small) + max(-margin, 0.0)
+            else:
+                slope, curvature = value[k] - y[k], 1.0
+                total += 0.5 * slope**2
+            for i in range(fields):
+                gradient[i] += slope * first[k, i]
+                for j in range(fields):
+                    hessian[i, j] += curvature * first[k, i] * first[k, j] + slope * second[k, i, j]
+        return total
+
+    return _uncached(name, loss, student)
+
+
+def _uncached(name, loss, student):
+    """The `Loss` of a compiled function of the user."""
+
+    def prox(*arguments):
+        return prox_kernels.prox(loss, *arguments)
+
+    def values(*arguments):
+        return loss_kernels.values_of(loss, *arguments)
+
+    empty, signs = np.zeros(1), SIGNS[student.sign_symmetry]
+    return Loss(name, loss, prox, values, empty, student.rows, student.tokens, signs, False, 1)
 
 
 def _of_user(name: str, student: Link, project: Path) -> Loss:
@@ -150,14 +203,7 @@ def _of_user(name: str, student: Link, project: Path) -> Loss:
     def loss(y, z, parameters, gradient, hessian, table):
         return function(y, z, gradient, hessian)
 
-    def prox(*arguments):
-        return prox_kernels.prox(loss, *arguments)
-
-    def values(*arguments):
-        return loss_kernels.values_of(loss, *arguments)
-
-    empty, signs = np.zeros(1), SIGNS[student.sign_symmetry]
-    return Loss(name, loss, prox, values, empty, student.rows, student.tokens, signs, False, 1)
+    return _uncached(name, loss, student)
 
 
 def values(loss: Loss, outputs, fields):
@@ -173,16 +219,26 @@ def hessians(loss: Loss, outputs, fields):
 def checked(loss: Loss, outputs) -> str:
     """The problem of a loss at these outputs (N, K), with the example, or an empty text.
 
-    It must be finite, bounded below, and its gradient and Hessian must be its derivatives.
+    It must be a finite function of outputs and fields that changes neither, bounded below, and its gradient and Hessian must be
+    its derivatives.
     """
     rng = np.random.default_rng(0)
     outputs = np.resize(outputs, (CHECKED, outputs.shape[1]))
     fields = rng.standard_normal((CHECKED, loss.fields))
+    given = outputs.copy(), fields.copy()
     try:
-        value, gradient = values(loss, outputs, fields)
+        value, gradient = values(loss, *given)
     except NumbaError as error:
         # The first lines name the error, the others places in our code.
         return f"numba cannot compile it as loss(y, z, gradient, hessian) -> number: {' '.join(str(error).split())[:LONGEST]}"
+    if not (np.array_equal(given[0], outputs) and np.array_equal(given[1], fields)):
+        return "the loss changes the outputs or the fields that it gets"
+    again, _ = values(loss, outputs, fields)
+    if not np.array_equal(again, value, equal_nan=True):
+        k = int(np.argmax(again != value))
+        return (
+            f"the loss is random: {value[k]:g} and {again[k]:g} at y = {outputs[k].tolist()}, z = {fields[k].tolist()}"
+        )
     second = hessians(loss, outputs, fields)
     for k in range(CHECKED):
         example = f"at y = {outputs[k].tolist()}, z = {fields[k].tolist()}"
@@ -201,4 +257,52 @@ def checked(loss: Loss, outputs) -> str:
             k = int(np.nanargmin(far))
             example = f"y = {outputs[k].tolist()}, z = {(scale * fields[k]).tolist()}"
             return f"the loss is not bounded below: {far[k]:g} at {example}"
+    return _constant(loss, outputs, fields)
+
+
+def _constant(loss, outputs, fields):
+    """Whether the loss does not depend on the fields or on the outputs, with the example, or an empty text."""
+    one, same = (np.broadcast_to(x[:1], x.shape).copy() for x in (outputs, fields))
+    by_fields, by_outputs = values(loss, one, fields)[0], values(loss, outputs, same)[0]
+    if np.ptp(by_fields) == 0:
+        return f"the loss does not depend on the fields: {by_fields[0]:g} at y = {outputs[0].tolist()} and all z"
+    if np.ptp(by_outputs) == 0 and np.ptp(outputs) > 0:
+        return f"the loss does not depend on the output: {by_outputs[0]:g} at z = {fields[0].tolist()} and all y"
+    return ""
+
+
+def checked_student(student: Link) -> str:
+    """The problem of the compiled `derivatives` of a `student`, with the example, or an empty text.
+
+    Their output must be that of `forward`, and the others its derivatives.
+    """
+    function = getattr(student.derivatives, "__func__", student.derivatives)
+    rng, n = np.random.default_rng(0), student.rows * student.tokens
+    size = student.forward(np.zeros((1, student.rows, student.tokens))).size
+
+    def at(z):
+        found = np.full(size, np.nan), np.full((size, n), np.nan), np.full((size, n, n), np.nan)
+        given = z.copy()
+        function(given, *found)
+        return *found, np.array_equal(given, z)
+
+    for z in rng.standard_normal((CHECKED, n)):
+        where = f"at z = {z.tolist()}"
+        try:
+            value, first, second, kept = at(z)
+        except NumbaError as error:
+            text = " ".join(str(error).split())[:LONGEST]
+            return f"numba cannot compile derivatives(z, value, gradient, hessian): {text}"
+        if not kept:
+            return "derivatives changes the fields that it gets"
+        expected = student.forward(z.reshape(1, student.rows, student.tokens)).ravel()
+        if not np.allclose(value, expected, rtol=ACCURACY, atol=ACCURACY):
+            return f"derivatives and forward differ {where}: {value.tolist()} and {expected.tolist()}"
+        for i, unit in enumerate(STEP * np.eye(n)):
+            up, down = at(z + unit), at(z - unit)
+            slope, column = (up[0] - down[0]) / (2 * STEP), (up[1] - down[1]) / (2 * STEP)
+            if not np.all(np.abs(slope - first[:, i]) <= ACCURACY * (1 + np.abs(slope))):
+                return f"the gradient is not the derivative of the output {where}: {first[:, i].tolist()}, not {slope.tolist()}"
+            if not np.all(np.abs(column - second[:, :, i]) <= ACCURACY * (1 + np.abs(column))):
+                return f"the Hessian is not the derivative of the gradient {where}"
     return ""

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from attention_limits.pipeline.base.errors import allowed_names
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.loading import load_link
@@ -39,13 +41,19 @@ def problem_of(name: str, student: Link) -> str:
             if ":" in name
             else f"no loss {name!r}; {allowed_names(name, OUTPUT_LOSSES, ', or path/to/file.py:name')}"
         )
+    if student.student is None and student.derivatives is not None:
+        size = student.forward(np.zeros((1, student.rows, student.tokens))).size
+        if name == "square" or (name == "logistic" and size == 1):
+            return ""
+        return f"the student {type(student).__name__} has {size} outputs; allowed: square, or logistic for one output"
     if student.student is None:
         attention, others = (
             "deep_attention, untied, multi_head, sequence_output",
             "linear, monomial, product, sum_of_squares",
         )
         offered = f"{attention}, {others}, phase_retrieval"
-        return f"{type(student).__name__} offers no derivatives; allowed as student: {offered}"
+        text = f"allowed as student: {offered}, or your own link with `derivatives`"
+        return f"{type(student).__name__} offers no derivatives; {text}"
     kind = student.student[0]
     one = kind == "polynomial" or (kind == "linear" and student.rows * student.tokens == 1)
     if name == "logistic" and not one:

@@ -16,10 +16,11 @@ from scipy.fft import idct
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.cubes.points import collect, points
 from attention_limits.sequence_multi_index.data.sequences import local_fields
-from attention_limits.sequence_multi_index.erm.losses import CODES, Loss, checked, make_loss
+from attention_limits.sequence_multi_index.erm.losses import CODES, Loss, checked, checked_student, make_loss
 from attention_limits.sequence_multi_index.erm.nodes import anchors_of, make_nodes, outputs_of
 from attention_limits.sequence_multi_index.erm.state_evolution import Order, Solution, errors_at
 from attention_limits.sequence_multi_index.erm.students import student_of, target_of
+from attention_limits.sequence_multi_index.links.declarations import problems_of
 from attention_limits.sequence_multi_index.links.link import Link
 
 # Keys of a grid that are no parameters of the links.
@@ -66,10 +67,12 @@ class Task:
 
 
 def task_at(spec: dict, at: Mapping) -> Task:
-    """Links and loss at the grid values `at`. Raises SpecError for a loss of the user that fails `losses.checked`."""
+    """Links and loss at the grid values `at`. Raises SpecError for a loss or a student of the user that fails its check."""
     scanned = {key: value for key, value in at.items() if key not in NOT_OF_THE_LINKS}
     model, project = {**spec["model"], **scanned}, Path(spec["project"])
     target, student = target_of(model, project), student_of(model, project)
+    if student.student is None and student.derivatives is not None:
+        _check_student(student)
     loss = (
         make_loss(model["loss"], student, project)
         if model["loss"] in CODES
@@ -77,6 +80,19 @@ def task_at(spec: dict, at: Mapping) -> Task:
     )
     positions = np.array(model.get("positions", np.zeros((student.tokens, 0))), dtype=float)
     return Task(target, student, loss, float(model.get("sigma", 1.0)), positions)
+
+
+def _check_student(student: Link) -> None:
+    """Raises SpecError with the example where the output of a student of the user is ill-posed or its derivatives are wrong."""
+    problems = problems_of(student)
+    if not problems:
+        try:
+            make_loss("square", student)
+            problems = [checked_student(student)]
+        except ValueError as error:
+            problems = [str(error)]
+    if any(problems):
+        raise SpecError([f"model.student: {problem}" for problem in problems])
 
 
 def _own_loss(model: Mapping, target: Link, student: Link, project: Path) -> Loss:

@@ -11,7 +11,7 @@ log_likelihood
     Links whose output keeps h in an open set: output noise, or discrete outputs (0 where h explains y, -inf elsewhere).
 """
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 
 import numpy as np
 
@@ -94,6 +94,9 @@ class Link:
         Why no number of nodes reaches the moments of the output at these parameters, or an empty text.
     student : tuple or None
         Kind of compiled forward pass with derivatives (`erm.losses.KINDS`) and its parameters; None without one.
+    derivatives : compiled function or None
+        Of a student of the user in empirical risk: derivatives(z, value, gradient, hessian), compiled by numba, fills the output
+        (K,) at fields z (P M,), rows after each other, its gradient (K, P M) and Hessian (K, P M, P M).
     """
 
     rows: int
@@ -109,6 +112,7 @@ class Link:
     no_density = ""
     no_moments = ""
     student: tuple[str, tuple[float, ...]] | None = None
+    derivatives: Callable | None = None
 
     @property
     def posterior_methods(self) -> tuple[str, ...]:
