@@ -53,7 +53,7 @@ HERE = Path(__file__).parent
 PARTS = {
     "Tutorials": [
         "toycodes", "tutorials/ask", "tutorials/change_a_parameter", "tutorials/more_points", "tutorials/read_a_cube", "links",
-        "tutorials/channel", "tutorials/protein_contacts", "tutorials/library",
+        "tutorials/channel", "models", "tutorials/protein_contacts", "tutorials/library",
     ],
     "Results": ["gallery", "atlas", "accuracy", "audit", "scales", "coverage", "archive", "readers", "speed", "benchmarks"],
     "Guides": ["notation", "configuration", "cluster"],
@@ -81,6 +81,8 @@ def page(app, name, source):
         source[0] = re.sub(r"^(\.\. autofunction:: .*)$", r"\1\n   :no-index:", source[0], flags=re.MULTILINE)
     elif name == "gallery":
         source[0] += toctree(["figures/*"])
+    elif name == "models":
+        source[0] += toctree(["models/*"])
     elif name.startswith("keys/") and (prefix := PREFIXES.get(name.removeprefix("keys/"))):
         source[0] += toctree([f"/estimators/{prefix}_*"])
     if not name.startswith("_reference"):

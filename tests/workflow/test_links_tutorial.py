@@ -89,7 +89,7 @@ def test_a_link_without_a_channel_is_refused_where_one_is_needed(project, capsys
 def test_the_exact_posterior_of_a_link(tmp_path, monkeypatch, capsys):
     """It is that of its fibre: without it the program samples, and all checks pass too."""
     monkeypatch.chdir(tmp_path)
-    for name, text in (("exact", blocks("python")[2]), ("sampled", blocks("python")[2].replace("moments(", "unused("))):
+    for name, text in (("exact", blocks("python")[3]), ("sampled", blocks("python")[3].replace("moments(", "unused("))):
         Path(f"{name}.py").write_text(text)
         assert main(["check-link", f"{name}.py:Relu"]) == 0
         assert ("importance sampling" if name == "sampled" else "moments of the link itself") in capsys.readouterr().out
@@ -99,7 +99,7 @@ def test_the_exact_posterior_of_a_link(tmp_path, monkeypatch, capsys):
 def sequences(tmp_path, monkeypatch):
     """A project with the functions of the section on sequences."""
     (tmp_path / "links").mkdir()
-    for name, block in (("gates", 3), ("majority", 5)):
+    for name, block in (("gates", 5), ("majority", 7)):
         (tmp_path / "links" / f"{name}.py").write_text(blocks("python")[block])
     experiment = tmp_path / "config" / "sequence_single_index" / "experiments" / "majority.yaml"
     experiment.parent.mkdir(parents=True)
@@ -115,7 +115,7 @@ def test_the_exponents_of_targets_of_sequences(sequences, capsys):
         answers.append(re.findall(r"^(target|semantic|positional): (\d)", capsys.readouterr().out, re.MULTILINE))
     assert [int(order) for _, order in answers[0]] == [2, 2, 2]
     assert [int(order) for _, order in answers[1]] == [4, 4, 2]
-    exec(blocks("python")[4], {})
+    exec(blocks("python")[6], {})
     assert capsys.readouterr().out.startswith("2 [")
 
 
@@ -123,7 +123,7 @@ def test_sgd_of_any_student(sequences, capsys):
     assert main(["check", str(sequences)]) == 0
     assert main(["exponent", "--target", "links/majority.py:soft_majority", "--tokens", "3", "--order", "2"]) == 0
     assert "semantic: 1\n" in capsys.readouterr().out
-    exec(blocks("python")[6], {})
+    exec(blocks("python")[8], {})
     steps, flow = map(float, capsys.readouterr().out.split()[:2])
     # One run has a spread of about a third around the flow.
     assert 0.2 < steps / flow < 3

@@ -154,3 +154,10 @@ def test_a_few_rows_of_a_prior_are_a_prior():
 def test_wrong_priors_are_refused(section, rows, text):
     with pytest.raises(ValueError, match=text):
         load_prior({"prior": section}, rows, Path())
+
+
+def test_a_symmetric_mixture_has_the_mean_zero_exactly():
+    """Rounding of the mean would count as known: the first threshold of a link without signs would be zero."""
+    prior = MixtureRows(1, [0.1, 0.8, 0.1], [2.2360679775, 0.0, -2.2360679775], [0.0, 0.0, 0.0])
+    assert prior.mean[0] == 0.0
+    assert prior.sign_symmetry == "rows"

@@ -85,11 +85,13 @@ class MixtureRows(Prior):
         parts = np.array([shares, means, deviations], dtype=float)
         shares, means, deviations = parts
         self.rows, self._parts = rows, parts
-        mean = float(shares @ means)
+        mirrored = sorted(zip(shares, -means, deviations, strict=True))
+        symmetric = mirrored == sorted(zip(shares, means, deviations, strict=True))
+        # A mean of the size of rounding would count as known.
+        mean = 0.0 if symmetric else float(shares @ means)
         second = (1.0 - mean**2) * np.eye(rows) + mean**2
         super().__init__(np.full(rows, mean), second)
-        mirrored = sorted(zip(shares, -means, deviations, strict=True))
-        self.sign_symmetry = "rows" if mirrored == sorted(zip(shares, means, deviations, strict=True)) else "none"
+        self.sign_symmetry = "rows" if symmetric else "none"
         if not np.any(deviations):
             self.entropy = -rows * float(shares @ np.log(shares))
         chosen = np.array(list(itertools.product(range(len(shares)), repeat=rows)))

@@ -1,0 +1,124 @@
+"""The independent numbers on the pages of other papers' models: scalar equations by quadrature, without this library."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, ndtr
+
+PAGES = Path(__file__).parents[2] / "docs" / "models"
+# A trapezoid rule for a standard normal variable.
+X = np.linspace(-9.0, 9.0, 2001)
+W = np.exp(-0.5 * X**2) / np.exp(-0.5 * X**2).sum()
+DENSITY, STRIP = {"sparse": 0.2, "sensing": 0.4}, 0.67449
+
+
+def written(page, quantity, place=0):
+    """The published or independent number of a row."""
+    text = (PAGES / page).read_text(encoding="utf-8")
+    found = re.findall(rf"^\| {re.escape(quantity)} \| [^|]+ \| ([\d.]+) ± ", text, flags=re.MULTILINE)
+    return float(found[place])
+
+
+def largest(function, low, high, count=60):
+    """Supremum of a function on a range of scales."""
+    grid = np.linspace(np.log(low), np.log(high), count)
+    best = int(np.argmax([function(np.exp(t)) for t in grid]))
+    bounds = grid[max(best - 1, 0)], grid[min(best + 1, count - 1)]
+    found = minimize_scalar(lambda t: -function(np.exp(t)), bounds=bounds, method="bounded", options={"xatol": 1e-7})
+    return -found.fun
+
+
+def sparse_error(noise, density):
+    """Least mean squared error of w from w + sqrt(noise) z; w is zero, or normal of variance 1 / density with this density."""
+    large, total = 1.0 / density, 0.0
+    for share, variance in ((1.0 - density, noise), (density, large + noise)):
+        b = np.sqrt(variance) * X
+        here = np.log(density) - 0.5 * b**2 / (large + noise) - 0.5 * np.log(large + noise)
+        zero = np.log(1.0 - density) - 0.5 * b**2 / noise - 0.5 * np.log(noise)
+        known, mean = expit(here - zero), b * large / (large + noise)
+        total += share * W @ (known * (large * noise / (large + noise) + mean**2) - (known * mean) ** 2)
+    return total
+
+
+def test_compressed_sensing():
+    """V = mmse(V / alpha) has no solution but zero for alpha above sup mmse(D) / D."""
+    threshold = largest(lambda D: sparse_error(D, DENSITY["sensing"]) / D, 1e-4, 10.0)
+    assert written("phase_retrieval.md", "exact recovery, AMP", 3) == pytest.approx(threshold, abs=1e-5)
+
+
+def test_sparse_phase_retrieval():
+    """alpha = Q_hat / E g^2 at the overlap of Q_hat, with h = +-sqrt(y)."""
+    x, w = X[::8], W[::8] / W[::8].sum()
+
+    def alpha(precision):
+        q = 1.0 - sparse_error(1.0 / precision, DENSITY["sparse"])
+        omega, V = np.sqrt(q) * x[:, None], 1.0 - q
+        size = abs(omega + np.sqrt(V) * x)
+        g = (size * np.tanh(size * omega / V) - omega) / V
+        return precision / (w @ g**2 @ w)
+
+    threshold = largest(alpha, 0.05, 50.0)
+    assert written("phase_retrieval.md", "exact recovery, AMP", 2) == pytest.approx(threshold, abs=5e-5)
+
+
+def test_symmetric_perceptron():
+    """alpha = Q_hat / E g^2 for binary weights and both outputs of the strip."""
+
+    def alpha(precision):
+        q = W @ np.tanh(precision + np.sqrt(precision) * X)
+        omega, width = np.sqrt(q) * X, np.sqrt(1.0 - q)
+        up, down = (STRIP - omega) / width, (-STRIP - omega) / width
+        inside = ndtr(up) - ndtr(down)
+        slope = (np.exp(-0.5 * down**2) - np.exp(-0.5 * up**2)) / np.sqrt(2 * np.pi) / width
+        return precision / (W @ (slope**2 * (1.0 / np.maximum(inside, 1e-300) + 1.0 / np.maximum(1 - inside, 1e-300))))
+
+    assert largest(alpha, 0.01, 30.0) == pytest.approx(1.56643, abs=1e-5)
+    assert written("perceptrons.md", "exact recovery, AMP") == pytest.approx(1.56643, abs=5e-4)
+
+
+def test_robust_regression():
+    """The proximal operator of Huber sees y - omega alone: normal of variance 1 - 2 m + q + Delta."""
+    alpha, ridge, parts = 2.0, 1.0, ((0.7, 1.0), (0.3, 5.0))
+    m, q, V = 0.3, 0.3, 0.5
+    for _ in range(300):
+        squares = slope = 0.0
+        for share, noise in parts:
+            spread = np.sqrt(1.0 - 2.0 * m + q + noise)
+            squares += share * W @ np.clip(spread * X / (1.0 + V), -1.0, 1.0) ** 2
+            slope += share * (2.0 * ndtr((1.0 + V) / spread) - 1.0) / (1.0 + V)
+        V = 1.0 / (ridge + alpha * slope)
+        m, q = alpha * slope * V, ((alpha * slope) ** 2 + alpha * squares) * V**2
+    assert written("training.md", "overlap with the target") == pytest.approx(m, abs=2e-5)
+    assert written("training.md", "squared norm") == pytest.approx(q, abs=2e-5)
+
+
+def test_random_labels():
+    """One field omega ~ N(0, q): the fixed point of q and V, and the mean loss, at a ridge near zero."""
+    alpha, ridge = 3.0, 1e-6
+    q, V = 5.0, 3.0
+    for _ in range(400):
+        z = np.sqrt(q) * X
+        omega = z.copy()
+        for _ in range(60):
+            z -= (z - omega - V * expit(-z)) / (1.0 + V * expit(z) * expit(-z))
+        curvature = expit(z) * expit(-z)
+        V = 1.0 / (ridge + alpha * W @ (curvature / (1.0 + V * curvature)))
+        q = alpha * V**2 * (W @ expit(-z) ** 2)
+    assert written("training.md", "logistic loss, α = 3") == pytest.approx(W @ np.logaddexp(0.0, -z), abs=2e-5)
+    assert written("training.md", "square loss, α = 3") == pytest.approx(0.5 * (1 - 1 / alpha), abs=1e-5)
+
+
+def test_classification_of_a_mixture():
+    bayes = ndtr(-np.sqrt(2.0) / np.sqrt(2.0 + 1.0))
+    assert written("training.md", "misclassification, ridge 1000") == pytest.approx(bayes, abs=1e-5)
+
+
+def test_gaussian_covariates():
+    """Ridge regression: v = <s / (1 + s alpha / (Delta + v))>."""
+    v, eigenvalues = 1.0, np.array([0.25, 1.75])
+    for _ in range(500):
+        v = np.mean(eigenvalues / (1.0 + eigenvalues * 1.5 / (0.1 + v)))
+    assert written("training.md", "overlap of the fields") == pytest.approx(1.0 - v, abs=1e-5)
