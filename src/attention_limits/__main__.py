@@ -21,8 +21,11 @@ from attention_limits.pipeline.base.threads import limit_threads
 
 # Commands that may compile for seconds.
 _COMPUTING = ("run_command", "check_link_command", "check_channel_command", "exponent_command")
-# Errors of a full or read-only disk; a traceback would add nothing.
-_REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
+# Errors of a full or read-only disk, and of a path that cannot be; a traceback would add nothing.
+_REFUSED = (
+    errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM,
+    errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP,
+)  # fmt: skip
 
 
 class _Parser(argparse.ArgumentParser):
@@ -186,7 +189,7 @@ def _leave_the_terminal_and_the_notebook() -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return the exit code: 0, 1 for a full or read-only disk, 2 for wrong input; exceptions pass through."""
+    """Run one command and return the exit code: 0, 1 where the disk refuses, 2 for wrong input; exceptions pass through."""
     _leave_the_terminal_and_the_notebook()
     parser, parsers = _parser()
     known, rest = parser.parse_known_args(arguments)

@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attention_limits.pipeline.base.files import replacing
+from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.files import replacing, require_place
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -43,14 +44,22 @@ def compute_command(
     from attention_limits.interface.describe import describe
     from attention_limits.interface.table import table, to_csv
 
+    for path in filter(None, (output, csv, plot)):
+        require_place(path)
+    if output is not None and output.suffix != ".nc":
+        raise SpecError([f"--output: {output}: must end in .nc; --csv writes a table, --plot a picture"])
     described = describe(estimator)
     sections = described.groupby(level="key").section.agg(set).to_dict()
     axes = set(described.index[(described.section == "grid") & (described.default == "required")])
     if plot is not None:
         # A missing package, or a variable that does not exist, is found before the computation.
+        from matplotlib.backend_bases import FigureCanvasBase
+
         from attention_limits.interface.plot import drawn_variable
         from attention_limits.interface.plot import plot as draw
 
+        if plot.suffix.lower().removeprefix(".") not in (kinds := FigureCanvasBase.get_supported_filetypes()):
+            raise SpecError([f"--plot: {plot}: allowed: a name that ends in {', '.join(f'.{kind}' for kind in kinds)}"])
         y = drawn_variable(described.index[described.section == "variable"], y)
     start, printed = time.monotonic(), not (output or plot or csv or aggregate)
     header = itertools.chain([True], itertools.repeat(False))

@@ -131,6 +131,10 @@ def test_a_variant_by_set(toy):
         ({"results": "out/{x}"}, '--config: results: "out/{x}": allowed: text'),
         ({"families": ["tyo"]}, "--config: families: 'tyo': no folder "),
         ({"families": []}, "--config: families"),
+        ({"families": "toy, tyo"}, "--config: families: 'tyo': no folder "),
+        ({"results": "~/runs"}, '--config: results: "~/runs": allowed: the path itself, without ~'),
+        ({"results": "$HOME/runs"}, '--config: results: "$HOME/runs": allowed: the path itself'),
+        ({"results": "/dev/null/runs"}, "--config: results: /dev/null/runs: /dev/null is a file; allowed: a folder"),
         ({"families": 3}, "--config: families"),
     ],
 )
@@ -144,6 +148,16 @@ def test_the_message_names_the_file_where_the_value_stands_there(toy):
     """Snakemake gives the values of the file and those of the command line in one mapping."""
     write(toy, "config.yaml", "seed: -1\nscale: laptop\n")
     assert [line.split(":")[0] for line in problems(toy, {"seed": -1, "scale": "huge"})] == ["--config", "config.yaml"]
+
+
+def test_a_folder_in_the_place_of_a_cube_and_a_file_in_that_of_a_folder(toy, tmp_path):
+    results = tmp_path / "runs"
+    (results / "cubes/toy/growth_curve.nc").mkdir(parents=True)
+    (results / "figures").touch()
+    assert problems(toy, {"results": str(results)}) == [
+        f"{results}/cubes/toy/growth_curve.nc: is a folder; remove it, a file belongs there",
+        f"{results}/figures: is a file; remove it, a folder belongs there",
+    ]
 
 
 def test_one_family_needs_no_list(toy):

@@ -106,6 +106,13 @@ def test_filters_drop_columns_first(tmp_path):
         ("a.fasta", ">a\nACG\n>b\nAé-\n", "line 4, column 2: 'é' is no letter"),
         ("a.fasta", ">a\nACg\n>b\nACt\n", "1 columns, the first one 3, have lower-case letters alone"),
         ("a.a3m", ">a\nACG\n>b\nACG\n\0>a\nAC\n>b\nAG\n", "line 5: a NUL byte, after which another alignment begins"),
+        ("a.fasta", ">\0a\0\n\0A\0C\0", "line 1: a NUL byte, so this is no text"),
+        ("a.fasta", "x\n\0\r\0IHDR", "line 2: a NUL byte, so this is no text"),
+        # Invisible characters, a second mark of the byte order, an indented header, marks of a conflict of git.
+        ("a.fasta", ">a\nACG\n>b\nA\u200bCG\n", r"line 4, column 2: '\\u200b' is no letter in the sequence 'b'"),
+        ("a.fasta", ">a\nACG\n>b\nACG\n\ufeff>c\nACG\n", r"line 5, column 1: '\\ufeff' is no letter"),
+        ("a.fasta", ">a\nACG\n >b\nACG\n>c\nACG\n", "line 3, column 1: ' ' is no letter in the sequence 'a'"),
+        ("a.fasta", ">a\nACG\n<<<<<<< HEAD\n>b\nACG\n", "line 3, column 8: ' ' is no letter"),
         ("a.aln", "CLUSTAL W\n\na ACG\nb ACG\n", "line 1: Clustal text; allowed: FASTA"),
         ("a.sto", "# STOCKHOLM 1.0\na AC\nb AC\n//\n# STOCKHOLM 1.0\n", "line 5: more than one alignment"),
         ("a.fasta", ">a\nAC1\n>b\nACG\n", "line 2, column 3: '1' is no letter"),
@@ -161,10 +168,15 @@ def test_masked_letters_and_insertions(tmp_path):
     assert rows_of(path, "fasta", "insertion") == ["ACT", "ACT"]
 
 
-def test_names_may_repeat_unless_the_user_refuses(tmp_path):
+def test_names_may_repeat_count_once_or_be_refused(tmp_path):
     path = tmp_path / "a.fasta"
     path.write_text(">a\nACG\n>b\nACG\n>a\nACT\n")
     assert rows_of(path) == ["ACG", "ACG", "ACT"]
+    assert rows_of(path, "auto", "auto", "keep_first") == ["ACG", "ACG"]
+    path.write_text(">a\nACG\n>a\nACT\n")
+    with pytest.raises(ValueError, match="1 sequences; at least 2 are needed"):
+        read_letters(path, "auto", "auto", "keep_first")
+    path.write_text(">a\nACG\n>b\nACG\n>a\nACT\n")
     with pytest.raises(
         ValueError, match=r"line 5: the name 'a' is that of line 1 too \(solver.repeated_names: refuse\)"
     ):

@@ -7,18 +7,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from attention_limits.pipeline.base.errors import SpecError
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path in the folder of `path`; move it to `path` when the block ends well.
 
     The file and its folder are synced to disk before and after the move, so a crash leaves either the old
-    file or the new one. When the block raises, the temporary file is removed and `path` does not change.
+    file or the new one. When the block raises, the temporary file is removed and `path` does not change. A link stays, and its
+    file changes. Raises SpecError as `require_place`.
     """
-    path = Path(path)
+    require_place(path)
+    path = Path(os.path.realpath(path) if os.path.islink(path) else path)
     path.parent.mkdir(parents=True, exist_ok=True)
     # The suffix stays, because writers choose the format by it; the leading dot distinguishes it from finished files.
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
+    # A part of a long name is enough: with the rest it could be too long for the disk.
+    temporary = path.with_name(f".{path.stem[:40]}.{os.getpid()}.tmp{path.suffix}")
     try:
         yield temporary
         _sync(temporary)
@@ -26,6 +31,14 @@ def replacing(path: Path) -> Iterator[Path]:
         _sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def require_place(path: Path) -> None:
+    """Raise SpecError if a folder, a device or a pipe is at `path`: a move would replace it, even /dev/null."""
+    if os.path.isdir(path):
+        raise SpecError([f"{path}: is a folder; allowed: the path of a file"])
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise SpecError([f"{path}: is no regular file, but a device or a pipe; allowed: the path of a file"])
 
 
 def _sync(path: Path) -> None:

@@ -1,13 +1,14 @@
 """The whole project at one scale and seed: its experiments and figures, and where their files are."""
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from attention_limits.pipeline.base.errors import SpecError, did_you_mean
 from attention_limits.pipeline.experiments.estimator import Experiment
@@ -18,9 +19,19 @@ from attention_limits.pipeline.experiments.specification import NAME, Name, Sect
 from attention_limits.pipeline.experiments.yaml_reader import read_yaml, typed
 
 RESULTS = "results"
+
+
+def _expanded(path: str) -> str:
+    """No shell replaces ~ in `results=~/run`, or anything in a file; a folder of the name ~ is a trap."""
+    if path.startswith("~") or "$" in path:
+        raise ValueError(f"{json.dumps(path)}: allowed: the path itself, without ~ at its start and without $")
+    return path
+
+
 # A path that is written into targets and wildcards of Snakemake.
 _Path = Annotated[
     str,
+    AfterValidator(_expanded),
     Field(
         pattern=r"^[^-{}*?\[\]\n][^{}*?\[\]\n]*$",
         description="Folder, absolute or relative to the working directory; no {}*?[] in it, no / at its end.",
@@ -29,8 +40,8 @@ _Path = Annotated[
 
 
 def _listed(value):
-    """One family in place of a list of one, as the command line gives it."""
-    return [value] if isinstance(value, str) and value != "all" else value
+    """One family, or several with commas, in place of a list, as the command line gives them."""
+    return [name.strip() for name in value.split(",")] if isinstance(value, str) and value != "all" else value
 
 
 class Run(Section):
@@ -109,6 +120,19 @@ class Project:
         folder = self.run.folder
         return [item.cube_path(folder) for item in cubes] + [path for item in made for path in item.paths(folder)]
 
+    def in_the_way(self) -> list[str]:
+        """One line for each target where a folder stands, and for each of their folders where a file stands."""
+        targets = [path for family in self.experiments for path in self.targets(family)]
+        places = {
+            str(place)
+            for path in targets
+            for place in Path(path).parents
+            if len(place.parts) > len(Path(self.run.results).parts)
+        }
+        lines = [f"{path}: is a folder; remove it, a file belongs there" for path in targets if os.path.isdir(path)]
+        blocked = [place for place in sorted(places) if os.path.exists(place) and not os.path.isdir(place)]
+        return lines + [f"{place}: is a file; remove it, a folder belongs there" for place in blocked]
+
     def notes(self) -> list[str]:
         """One line for each experiment that is left out, with the missing file, and for each change without effect."""
         return [*map(_without, self.left_out), *self.unchanged]
@@ -144,6 +168,9 @@ def load_project(root: Path, config: dict | None = None) -> Project:
         raise SpecError(
             [line for keys, text in wrong for line in located(origin(keys[0] if keys else ""), [(keys, text)])]
         )
+    place = next(filter(os.path.exists, (Path(run.results), *Path(run.results).parents)), Path())
+    if not os.path.isdir(place):
+        raise SpecError([f"{origin('results')}: results: {run.results}: {place} is a file; allowed: a folder"])
     families = sorted(path.parent.name for path in folder.glob("*/experiments"))
     found = [
         f"{origin(key)}: {key}: {name!r}: no folder {folder / name / 'experiments'}{did_you_mean(name, families)}"
@@ -185,4 +212,7 @@ def load_project(root: Path, config: dict | None = None) -> Project:
     if found:
         # A wrong change appears in each experiment of the family.
         raise SpecError(list(dict.fromkeys(found)))
-    return Project(run, experiments, figures, tuple(left_out), tuple(unchanged), not_drawn)
+    project = Project(run, experiments, figures, tuple(left_out), tuple(unchanged), not_drawn)
+    if in_the_way := project.in_the_way():
+        raise SpecError(in_the_way)
+    return project

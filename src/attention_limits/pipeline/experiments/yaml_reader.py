@@ -1,4 +1,4 @@
-"""YAML 1.2 read strictly: no duplicate keys, no aliases, no tags, text keys only."""
+"""YAML 1.2 read strictly: no duplicate keys, no aliases, no tags, text keys and decimal numbers only."""
 
 import re
 from pathlib import Path
@@ -8,6 +8,7 @@ from ruamel.yaml.constructor import ConstructorError, SafeConstructor
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
 from ruamel.yaml.nodes import Node
+from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.resolver import BaseResolver, implicit_resolvers
 
 from attention_limits.pipeline.base.errors import SpecError
@@ -28,7 +29,7 @@ class _Constructor(SafeConstructor):
 
 
 class _Resolver(BaseResolver):
-    """Numbers, truth values and null as in YAML 1.2, all else is text: no dates, no `<<`.
+    """Decimal numbers, truth values and null as in YAML 1.2, all else is text: no dates, no `<<`, no 0x1F, 0o17, 1_000.
 
     ruamel's resolver looks up the version for every word, which takes a fifth of the time of reading.
     """
@@ -40,10 +41,14 @@ class _Resolver(BaseResolver):
 
 
 for _versions, _tag, _pattern, _first in implicit_resolvers:
-    if _Resolver.processing_version in _versions and _tag.rpartition(":")[2] in ("bool", "float", "int", "null"):
+    if _Resolver.processing_version in _versions and _tag.rpartition(":")[2] in ("bool", "null"):
         _Resolver.add_implicit_resolver_base(_tag, _pattern, _first)
-# ruamel knows .5, but not .5e1.
-_Resolver.add_implicit_resolver_base("tag:yaml.org,2002:float", re.compile(r"[-+]?\.\d+[eE][-+]?\d+$"), list("-+."))
+# Python reads whole numbers of at most 4300 digits.
+_DECIMAL = r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
+for _tag, _pattern in (("int", "[-+]?[0-9]{1,4000}"), ("float", rf"{_DECIMAL}|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")):
+    _Resolver.add_implicit_resolver_base(
+        f"tag:yaml.org,2002:{_tag}", re.compile(f"({_pattern})$", re.ASCII), list("-+.0123456789")
+    )
 
 
 def _reader() -> YAML:
@@ -71,7 +76,7 @@ def _checked(text: str) -> str:
 
 
 def load(text: str):
-    """The value of a YAML text. Raises YAMLError, or ValueError for a number of thousands of digits."""
+    """The value of a YAML text. Raises YAMLError."""
     return _reader().load(_checked(text))
 
 
@@ -97,7 +102,12 @@ def read_yaml(path: Path) -> dict:
         mark = error.problem_mark or error.context_mark
         what = ", ".join(part for part in (error.context, error.problem) if part)
         raise SpecError([f"{path}: line {mark.line + 1}, column {mark.column + 1}: not YAML: {what}"]) from None
-    except (YAMLError, ValueError) as error:
+    except ReaderError as error:
+        line = 1 + text.count("\n", 0, error.position)
+        raise SpecError(
+            [f"{path}: line {line}: not YAML: the control character U+{ord(text[error.position]):04X}"]
+        ) from None
+    except YAMLError as error:
         raise SpecError([f"{path}: not YAML: {' '.join(str(error).split())}"]) from None
     if not isinstance(data, dict):
         raise SpecError([f"{path}: must be a mapping of keys to values, not {type(data).__name__}"])
@@ -117,7 +127,7 @@ def typed(value):
         return value
     try:
         found = load(value)
-    except (YAMLError, ValueError):
+    except YAMLError:
         return value
     # An empty text, which YAML reads as null too, stays.
     return found if isinstance(found, bool | int | float) or (found is None and value.strip()) else value

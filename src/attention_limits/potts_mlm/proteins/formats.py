@@ -98,15 +98,15 @@ def read_letters(path: Path, form: str = "auto", lower_case: str = "auto", repea
     lower_case : "auto", "insertion" or "letter"
         letter: a lower-case letter is a masked one, and counts as a capital. auto: as an insertion, unless the file does not
         show which of both it is.
-    repeated_names : "keep" or "refuse"
-        What happens to two sequences of one name, as search results have them.
+    repeated_names : "keep", "keep_first" or "refuse"
+        What happens to the sequences of one name, as search results have them: all count, the first one counts, or an error.
 
     Raises
     ------
     ValueError
-        With file and line: text of another format, a second alignment, an empty sequence, lengths that differ, a repeated
-        name; with the file: fewer than two sequences, fewer than two match columns, and a file that can be read in two ways; and
-        as `read_text`.
+        With file and line: text of another format, a second alignment, an empty sequence, lengths that differ, a character
+        that is no letter in a row of another length, a repeated name. With the file: fewer than two sequences, fewer than two
+        match columns, and a file that can be read in two ways; and as `read_text`.
     """
     path = Path(path)
     text = _without_last_nul(lines_of(read_text(path, otherwise="latin-1")))
@@ -114,10 +114,12 @@ def read_letters(path: Path, form: str = "auto", lower_case: str = "auto", repea
     _refuse_other_formats(path, text, start)
     stockholm = form == "stockholm" or (form == "auto" and bool(text) and text[start].startswith(_STOCKHOLM))
     rows, reference = _stockholm(path, text, start) if stockholm else (_fasta(path, text), None)
-    if len(rows) < 2:
-        raise ValueError(f"{path}: {len(rows)} sequences; at least 2 are needed")
     if repeated_names == "refuse":
         _refuse_repeated_names(path, rows)
+    if repeated_names == "keep_first":
+        rows = list({row.name: row for row in reversed(rows)}.values())[::-1]
+    if len(rows) < 2:
+        raise ValueError(f"{path}: {len(rows)} sequences; at least 2 are needed")
     codes = [row.codes() for row in rows]
     for row, own in zip(rows, codes, strict=True):
         if not len(own):
@@ -188,9 +190,13 @@ def _without_last_nul(lines):
 
 def _refuse_other_formats(path, text, start):
     for number, line in enumerate(text, 1):
-        if "\0" in line:
+        if re.match("\0+[>#][^\0]*$", line):
             raise ValueError(
                 f"{path}: line {number}: a NUL byte, after which another alignment begins; keep one alignment in a file"
+            )
+        if "\0" in line:
+            raise ValueError(
+                f"{path}: line {number}: a NUL byte, so this is no text; allowed: UTF-8, UTF-16 with a byte order mark, Latin-1"
             )
     first = text[start] if text else ""
     for word, name in _OTHERS.items():
@@ -294,9 +300,22 @@ def _refuse_repeated_names(path, rows):
 
 
 def _same_length(path, rows, codes):
+    if len({len(own) for own in codes}) > 1:
+        _refuse_characters(path, rows)
     for row, own in zip(rows, codes, strict=True):
         if len(own) != len(codes[0]):
             raise ValueError(
                 f"{path}: line {row.line}: the sequence {row.name!r} has {len(own)} letters, the first one "
                 f"{len(codes[0])}; all must have the same length, without the insertions of A3M"
+            )
+
+
+def _refuse_characters(path, rows):
+    """Refuse a space, a `>` and characters outside of ASCII, which change the length of a row and can be invisible."""
+    for row in rows:
+        own = row.codes()
+        wrong = np.flatnonzero((own <= ord(" ")) | (own > ord("~")) | (own == ord(">")))
+        if len(wrong):
+            raise ValueError(
+                f"{path}: {row.place(wrong[0])}: {chr(own[wrong[0]])!r} is no letter in the sequence {row.name!r}"
             )

@@ -38,8 +38,10 @@ class Alignment(Sequences):
             description="Lower-case letters are insertions (A2M, A3M), or masked letters that count as capitals; auto refuses a "
             "file that does not show which.",
         )
-        repeated_names: Literal["keep", "refuse"] = Field(
-            "keep", description="Two sequences of one name, as search results have them."
+        repeated_names: Literal["keep", "keep_first", "refuse"] = Field(
+            "keep",
+            description="Sequences of one name, as search results have them: all count, the first one of each name, or none is "
+            "allowed.",
         )
         other_letters: Literal["gap", "drop"] = Field(
             "gap", description="Letters outside of the alphabet count as gaps, or their sequences are dropped."
