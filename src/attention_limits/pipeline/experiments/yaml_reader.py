@@ -45,9 +45,10 @@ for _versions, _tag, _pattern, _first in implicit_resolvers:
         _Resolver.add_implicit_resolver_base(_tag, _pattern, _first)
 # Python reads whole numbers of at most 4300 digits.
 _DECIMAL = r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
-for _tag, _pattern in (("int", "[-+]?[0-9]{1,4000}"), ("float", rf"{_DECIMAL}|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")):
+_NUMBERS = {"int": "[-+]?[0-9]{1,4000}", "float": rf"{_DECIMAL}|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"}
+for _kind, _form in _NUMBERS.items():
     _Resolver.add_implicit_resolver_base(
-        f"tag:yaml.org,2002:{_tag}", re.compile(f"({_pattern})$", re.ASCII), list("-+.0123456789")
+        f"tag:yaml.org,2002:{_kind}", re.compile(f"({_form})$", re.ASCII), list("-+.0123456789")
     )
 
 
