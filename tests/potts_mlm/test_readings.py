@@ -11,6 +11,7 @@ from attention_limits.potts_mlm.readings import (
     good_value,
     ordered,
     peak,
+    settled,
     value_at_target,
     value_of_best_start,
 )
@@ -55,6 +56,7 @@ def test_a_mean_holds_only_replicas_that_pass_all_flags(flag):
     """The third replica fails one flag, whichever: neither the mean nor the exponent of the audit contains it."""
     cube = fits([[0.27, 0.33, 9.0], [0.08, 0.12, 5.0]], **{flag: [1, 1, 0]})
     assert good(cube).sel(samples=1000).values.tolist() == [1.0, 1.0, 0.0]
+    assert settled(cube).sel(samples=1000).values.tolist() == [1.0, 1.0, 1.0 if flag == "confirmed" else 0.0]
     assert good_value(cube, "excess_loss", samples=1000) == pytest.approx((0.3, 0.03 * student(2)))
     assert excess_exponent(cube, 1000, 3000)[0] == pytest.approx(-1.0)
 

@@ -43,8 +43,13 @@ def good(cube, prefix=""):
 
     `prefix` is that of the variables of the learner: empty, mixed_ or pair_.
     """
+    return settled(cube, prefix) * cube[f"{prefix}confirmed"]
+
+
+def settled(cube, prefix=""):
+    """As `good`, but no second start need confirm the minimum: the lower one of those that were found counts."""
     converged = of_chosen(cube, f"{prefix}converged", f"{prefix}chosen")
-    return (converged * cube[f"{prefix}confirmed"] * in_equilibrium(cube)).where(converged.notnull())
+    return (converged * in_equilibrium(cube)).where(converged.notnull())
 
 
 def good_value(cube, variable, **point):

@@ -1,8 +1,8 @@
-"""Losses of factored attention against the number of sequences at small ridges."""
+"""Losses of factored attention against the number of sequences at small ridges, also of the minimum that is not the lowest."""
 
 from attention_limits.plotting import MIDDLE, house_style, legend_below, new_figure
 from attention_limits.potts_mlm.figures.shared import equilibrium_note, good_mean, level, ridge_colors, series
-from attention_limits.potts_mlm.readings import good, in_equilibrium, of_chosen
+from attention_limits.potts_mlm.readings import in_equilibrium, of_chosen, settled
 
 
 @house_style
@@ -16,10 +16,11 @@ def draw(cubes):
         part = cube.sel(distance=distance)
         for ridge, color in zip(part.ridge.values, ridge_colors(part.ridge.values), strict=True):
             one = part.sel(ridge=ridge)
-            fitted = good(one).transpose("samples", "replica")
+            fitted = settled(one).transpose("samples", "replica")
             for axes, name in ((top, "test_loss"), (bottom, "training_loss")):
                 loss = of_chosen(one, name).transpose("samples", "replica")
                 series(axes, loss, fitted, "samples", color, rf"$\lambda = 10^{{{_power(ridge)}}}$")
+                _other_minima(axes, one, name, color)
         for axes in (top, bottom):
             level(axes, good_mean(part.optimal_loss, in_equilibrium(part)), "optimal", linestyle="--")
         top.set(xscale="log", yscale="log")
@@ -29,6 +30,14 @@ def draw(cubes):
     columns[1][0].set(ylabel="training loss per site (nats)")
     legend_below(figure, columns[0][0], ncols=5)
     return figure
+
+
+def _other_minima(axes, part, name, color):
+    """A dot for each start that converged to a larger objective than the chosen one."""
+    other = part[name].where((part.converged == 1) & (part.start != part.chosen) & (in_equilibrium(part) == 1))
+    for start in other.transpose("start", "replica", "samples").values:
+        for values in start:
+            axes.plot(part.samples, values, ".", color=color, markersize=2.5, alpha=0.6)
 
 
 def _power(ridge):
