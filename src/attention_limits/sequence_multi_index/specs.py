@@ -19,6 +19,8 @@ ESTIMATORS: dict[str, type[Specification]] = {
     "held_overlap": bayes.HeldOverlap,
     "phase_comparison": bayes.PhaseComparison,
     "gamp": bayes.Gamp,
+    "gamp_sample_variance": bayes.GampSampleVariance,
+    "relaxed_belief_propagation": bayes.RelaxedBeliefPropagation,
     "held_gamp": bayes.HeldGamp,
     "published_map": published.PublishedMap,
     "staircase": thresholds.Staircase,

@@ -5,6 +5,8 @@ In reading order:
 
 - gamp: the algorithm
 - messages: one iteration
+- sample_variance: one iteration with the variance of every sample
+- relaxed: one iteration of relaxed belief propagation
 
 May import it: erm, estimators.
 """

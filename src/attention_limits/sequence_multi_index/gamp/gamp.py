@@ -25,6 +25,7 @@ from typing import Protocol
 import numpy as np
 
 from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.gamp import relaxed, sample_variance
 from attention_limits.sequence_multi_index.gamp.messages import (
     SMALLEST_VARIANCE,
     Knowledge,
@@ -163,6 +164,9 @@ class Settings(Protocol):
         epsilon >= 0, added to the diagonal of V in the channel.
     tolerance : float
         Stop when the relative change of every layer of W_hat falls below it.
+    variance : str
+        "average": one V and one A, averages over the data; "sample": those of every sample and dimension (`sample_variance`);
+        "message": those of every message, relaxed belief propagation (`relaxed`).
     """
 
     max_iterations: int
@@ -172,6 +176,7 @@ class Settings(Protocol):
     side_information: float
     regularization: float
     tolerance: float
+    variance: str
 
 
 def run(
@@ -196,8 +201,8 @@ def run(
     Raises
     ------
     ValueError
-        If rows are held without the symmetry, `held` has not one number in [0, 1] or NaN for each row, or the prior has other
-        rows.
+        If rows are held without the symmetry or with another variance than "average", `held` has not one number in [0, 1] or
+        NaN for each row, or the prior has other rows.
     """
     size, dimension, prior = channel.link.rows, data.teacher.shape[1], as_prior(prior, channel.link)
     # One matrix of all tokens: both products with the data are plain matrix products.
@@ -219,18 +224,31 @@ def run(
             )
         state, free = hold(state, data.teacher, held, generator)
         known = Knowledge(prior.subset(free), known.hint, known.target, known.spikes)
+    if settings.variance != "average" and held is not None:
+        raise ValueError(f"variance: {settings.variance}: allowed where rows are held: average")
+    step = None
+    if settings.variance == "sample":
+        (state, channel), step = sample_variance.start(state, channel, generator), sample_variance.step
+    elif settings.variance == "message":
+        state, step = relaxed.start(state), relaxed.step
     path = []
     residual, resolved, converged = np.inf, 1.0, False
     for _ in range(settings.max_iterations):
-        g, derivative, share = outputs(channel, data.observed, tokens, state, settings.regularization)
+        if step is not None:
+            new, share = step(channel, data.observed, tokens, state, known, settings)
+            finite = np.all(np.isfinite(new.estimate))
+        else:
+            g, derivative, share = outputs(channel, data.observed, tokens, state, settings.regularization)
+            finite = np.all(np.isfinite(g)) and np.all(np.isfinite(derivative))
         resolved = min(resolved, share)
-        if not (np.all(np.isfinite(g)) and np.all(np.isfinite(derivative))):
+        if not finite:
             # The record keeps this state: the trajectory ends with missing values.
             state = State(np.full_like(state.estimate, np.nan), np.full((size, size), np.nan), state.onsager)
             path.append(overlaps(state, data.teacher))
             residual = np.nan
             break
-        new = update(tokens, state, g, derivative, known, settings.damping, free)
+        if step is None:
+            new = update(tokens, state, g, derivative, known, settings.damping, free)
         # Relative, layer by layer: a small layer that still grows is the onset of an instability, not convergence.
         change = np.sqrt(np.mean((new.estimate - state.estimate)[free] ** 2, axis=1))
         length = np.sqrt(np.mean(new.estimate[free] ** 2, axis=1))

@@ -1,4 +1,4 @@
-"""Links around a function of the fields, and around another link: correlated tokens, Gaussian noise of the output.
+"""Links around a function of the fields, and around another link: correlated tokens, all tokens as one, output noise.
 
 Tokens x_a = sum_b T^(1/2)_ab z_b with z_b standard normal in every dimension have the covariance T between tokens, the same in
 each dimension. Their fields are h = k T^(1/2), k the fields of the z_b, and the theory of independent tokens holds for the link
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from attention_limits.sequence_multi_index.links.attention.layers import require_shape
 from attention_limits.sequence_multi_index.links.link import (
     NORMAL_TOKENS,
     SMALLEST_EIGENVALUE,
@@ -131,6 +132,63 @@ class CorrelatedTokens(Link):
     def _log_likelihood(self, observed, h):
         """As for the link, at the fields of the tokens themselves."""
         return self.link.log_likelihood(observed, h @ self.root)
+
+
+class BlockMultiIndex(Link):
+    """A link as a multi-index model of one token: its P M fields are the rows of one token in M D dimensions.
+
+    With x = (x_1, ..., x_M) the tokens one after the other and the weights I_M kron W, a matrix of P M rows and M D columns,
+    the fields are h_pa = (I_M kron W)_(a p) x / sqrt(D) (Troiani et al. 2025, arXiv:2502.00901, appendix B). Row p of token a
+    is the row p M + a here, so that arrays of fields (..., P, M) and (..., P M, 1) hold the same numbers in the same order.
+    Fields of covariance V kron I_M are those of the sequence model; here they may have any covariance between rows and tokens.
+
+    Parameters
+    ----------
+    link : Link
+    """
+
+    tokens = 1
+
+    def __init__(self, link: Link):
+        self.link = link
+        self.rows, self.free_rows = link.rows * link.tokens, link.free_rows * link.tokens
+        # The sign of a row is that of its fields of all tokens together: of a single field it is not free.
+        self.sign_symmetry = "none" if link.sign_symmetry == "none" else "all"
+        self.angles, self.noise_dimension = link.angles, link.noise_dimension
+        self.no_density, self.no_moments = link.no_density, link.no_moments
+        if not link.no_density:
+            form = "fibre" if inference(link) == "fibre" else "log_likelihood"
+            setattr(self, form, getattr(self, f"_{form}"))
+
+    def _fields(self, h, rows):
+        """Fields (..., rows M, 1) as fields (..., rows, M) of the link; ValueError for another shape."""
+        return require_shape(h, rows * self.link.tokens, 1).reshape(*h.shape[:-2], rows, self.link.tokens)
+
+    def forward(self, h):
+        """Output (..., *output) of the fields (..., P M, 1)."""
+        return self.link.forward(self._fields(h, self.link.rows))
+
+    def observe(self, h, noise=None):
+        """As of the link."""
+        return self.link.observe(self._fields(h, self.link.rows), noise)
+
+    def log_volume(self, h):
+        """As for the link."""
+        return self.link.log_volume(self._fields(h, self.link.rows))
+
+    @property
+    def output_entropy(self):
+        """The entropy of the link."""
+        return self.link.output_entropy
+
+    def _fibre(self, observed, free, angles):
+        """The candidates of the link, their fields one below the other."""
+        candidates, log_weight = self.link.fibre(observed, self._fields(free, self.link.free_rows), angles)
+        return candidates.reshape(*candidates.shape[:3], self.rows - self.free_rows, 1), log_weight
+
+    def _log_likelihood(self, observed, h):
+        """As for the link."""
+        return self.link.log_likelihood(observed, self._fields(h, self.link.rows))
 
 
 class OutputNoise(Link):

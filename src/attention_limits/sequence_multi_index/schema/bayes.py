@@ -27,6 +27,9 @@ from attention_limits.sequence_multi_index.schema.keys import (
     TeacherModel,
 )
 
+# Messages to and from the samples, and the arrays of their update.
+MESSAGE_COPIES = 6
+
 
 class AlphaGrid(TeacherGrid):
     """Scanned parameters."""
@@ -155,6 +158,23 @@ class GampSolver(Section):
     side_information: SideInformation = 0.0
     regularization: Regularization = 0.0
     resolution: Resolution = 0.75
+    variance: Annotated[Literal["average", "sample", "message"], Field(description=(
+        "average: one variance V of the fields and one precision A of the weights, averages over the data; sample: V of every "
+        "sample, with its correlations between tokens, and A of every dimension; message: those of every message, which is "
+        "relaxed belief propagation, for links whose channel is a finite sum and for Gaussian weights."
+    ))] = "average"  # fmt: skip
+
+
+class SampleGampSolver(GampSolver):
+    """Numerical parameters of GAMP with the variance of every sample."""
+
+    variance: Annotated[Literal["sample"], Field(description="V of every sample and A of every dimension.")] = "sample"
+
+
+class RelaxedSolver(GampSolver):
+    """Numerical parameters of relaxed belief propagation."""
+
+    variance: Annotated[Literal["message"], Field(description="V and A of every message.")] = "message"
 
 
 class HeldGampSolver(Section):
@@ -255,8 +275,30 @@ class Gamp(OfDataSets, Specification):
 
     @classmethod
     def numbers_held(cls, estimator, link, data):
-        """Data in double precision, and a posterior for each output."""
-        return data.numbers + check.posterior_numbers(link, data.samples), data.text
+        """Data in double precision, and a posterior for each output, or messages between each output and dimension."""
+        numbers = data.numbers + check.posterior_numbers(link, data.samples)
+        if estimator.solver.variance == "message":
+            numbers += MESSAGE_COPIES * data.samples * data.dimension * (link.rows**2 + link.rows)
+        return numbers, data.text
+
+    @classmethod
+    def sizes(cls, estimator, link):
+        """Also: relaxed belief propagation of a link or prior that it does not take."""
+        if estimator.solver.variance == "message":
+            yield from check.message_problems(estimator, link)
+        yield from super().sizes(estimator, link)
+
+
+class GampSampleVariance(Gamp):
+    """GAMP with the variance of every sample estimates the weights; beside `gamp`, on the same data sets."""
+
+    solver: SampleGampSolver = SampleGampSolver()
+
+
+class RelaxedBeliefPropagation(Gamp):
+    """Relaxed belief propagation estimates the weights; beside `gamp`, on the same data sets."""
+
+    solver: RelaxedSolver = RelaxedSolver()
 
 
 class HeldGamp(OfDataSets, Specification):

@@ -14,7 +14,7 @@ from attention_limits.pipeline.base.files import canonical_json
 from attention_limits.pipeline.experiments.specification import Problem, Section, fields
 from attention_limits.sequence_multi_index.data.sequences import sample_count
 from attention_limits.sequence_multi_index.links.declarations import problems_of
-from attention_limits.sequence_multi_index.links.link import GRADIENT, POSTERIOR, Link, require
+from attention_limits.sequence_multi_index.links.link import FINITE_SUM, GRADIENT, POSTERIOR, Link, require
 from attention_limits.sequence_multi_index.links.loading import code_file, code_module, load_link
 from attention_limits.sequence_multi_index.priors.loading import load_prior, spectrum_file
 from attention_limits.sequence_multi_index.priors.prior import Prior
@@ -277,6 +277,18 @@ def one_dimension(estimator) -> Iterable[Problem]:
     if estimator.reads is not None and estimator.solver.dimension is not None:
         given = estimator.solver.dimension
         yield ("solver", "dimension"), f"{given}: leave it out; data.{estimator.reads.name} sets the dimension"
+
+
+def message_problems(estimator, link: Link) -> Iterable[Problem]:
+    """A link or a prior that relaxed belief propagation does not take."""
+    keys, prior = ("solver", "variance"), load_prior(estimator.model.get("prior"), link.rows)
+    if link.posterior_methods[0] != FINITE_SUM:
+        text = (
+            f"message: {type(link).__name__} samples its fields, N D times in each iteration; allowed: average, sample"
+        )
+        yield keys, text
+    elif not prior.gaussian:
+        yield keys, "message: allowed for gaussian and correlated weights; for this prior: average, sample"
 
 
 def batch_problems(estimator) -> Iterable[Problem]:

@@ -12,7 +12,8 @@ from attention_limits.sequence_multi_index.gamp import gamp
 def run(spec, streams):
     """Overlaps that GAMP reaches with each layer held in turn (see `variables`)."""
     solver, rows = spec["solver"], rows_from_one(spec)
-    size, settings = len(rows), completed(solver, informed_start=None, side_information=0.0, regularization=0.0)
+    size = len(rows)
+    settings = completed(solver, informed_start=None, side_information=0.0, regularization=0.0, variance="average")
 
     def compute(at, replica):
         link, alpha = link_at(spec, at), at["alpha"]

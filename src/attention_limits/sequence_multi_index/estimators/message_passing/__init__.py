@@ -1,0 +1,3 @@
+"""Doors to state evolution, phases and GAMP with the true prior and channel. Each module has `run(spec, streams)`,
+which returns an xarray.Dataset.
+"""

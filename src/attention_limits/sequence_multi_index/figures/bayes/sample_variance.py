@@ -1,0 +1,53 @@
+"""GAMP with averaged variances, with those of every sample, and relaxed belief propagation, at a small dimension."""
+
+import numpy as np
+
+from attention_limits.pipeline.cubes.readings import specifications
+from attention_limits.plotting import (
+    BLACK,
+    BLUE,
+    GREEN,
+    VERMILLION,
+    WIDE,
+    curve,
+    house_style,
+    legend_below,
+    new_figure,
+    present,
+)
+
+_PAIR = {"layer": 1, "layer_star": 1}
+METHODS = {
+    "gamp": ("GAMP, average variance", BLUE, "-"),
+    "gamp_sample_variance": ("GAMP, variance of every sample", VERMILLION, "--"),
+    "relaxed_belief_propagation": ("relaxed belief propagation", GREEN, "-."),
+}
+
+
+@house_style
+def draw(cubes):
+    """Overlaps by iteration from the cube sample_variance, one panel for each alpha."""
+    cube = cubes["sample_variance"]
+    dimension = specifications(cube)["gaussian_sequences"]["solver"]["dimension"]
+    figure, axes = new_figure(1, cube.sizes["alpha"], WIDE, 3.4, sharey=True, squeeze=False)
+    for panel, alpha in zip(axes[0], cube.alpha.values, strict=True):
+        part = cube.sel(alpha=alpha)
+        theory = part.overlap_trajectory.sel(estimator="state_evolution_trajectory", **_PAIR)
+        theory = present(theory, "iteration").dropna("replica", how="all").transpose("iteration", "replica")
+        curve(panel, theory.iteration.values, theory.values, BLACK, "state evolution, $D = \\infty$", ":")
+        for estimator, (label, color, style) in METHODS.items():
+            overlap = overlaps(part, estimator)
+            curve(panel, overlap.iteration.values, overlap.values, color, label, style)
+        panel.set(xlabel="iteration $t$", title=rf"$\alpha = {alpha:g}$, $D = {dimension}$")
+    axes[0, 0].set(ylabel="overlap with the teacher", ylim=(0.0, 1.0))
+    legend_below(figure, axes[0, 0])
+    return figure
+
+
+def overlaps(cube, estimator):
+    """|Q| over the norm of the teacher by iteration and replica, of a cube at one alpha; the last value holds from there on."""
+    part = cube.sel(estimator=estimator)
+    overlap = np.abs(part.overlap_trajectory.sel(**_PAIR)) / part.teacher_norm.sel(**_PAIR)
+    return (
+        present(overlap.ffill("iteration"), "iteration").dropna("replica", how="all").transpose("iteration", "replica")
+    )
