@@ -203,7 +203,7 @@ def test_links_of_the_user_are_loaded_with_their_parameters(tmp_path):
 def test_a_link_is_code_of_the_experiments_that_name_it_alone():
     here = closure("attention_limits.sequence_multi_index.estimators.bayes.state_evolution")
     modules = {code_module(name) for name in PROVIDED}
-    assert len(modules) == 10
+    assert len(modules) == 12
     assert not modules & set(here)
     assert code_module("untied") == "attention_limits.sequence_multi_index.links.attention.untied"
     assert code_module("mine.py:Mine") is None

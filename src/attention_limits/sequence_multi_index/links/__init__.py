@@ -9,6 +9,7 @@ In reading order:
 - link: the class to derive from, and what a solver can require of it
 - declarations: whether a link agrees with what it declares
 - attention/: layers of softmax attention
+- heads/: several heads with a softmax each
 - one_token, linear: multi-index models of independent samples, regression and classification
 - wrappers: correlated tokens and output noise around any link
 - sectors, intervals, invariances: structure that the program reads off the output of any link

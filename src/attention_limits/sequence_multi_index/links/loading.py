@@ -22,6 +22,8 @@ PROVIDED = {
     "rank_attention": "attention.rank:RankAttention",
     "untied_heads": "attention.untied_heads:UntiedHeads",
     "multi_head": "attention.multi_head:MultiHeadAttention",
+    "untied_multi_head": "heads.untied_multi_head:UntiedMultiHead",
+    "learned_readout": "heads.learned_readout:LearnedReadout",
     "sequence_output": "attention.sequence_output:SequenceOutput",
     "positional_attention": "attention.positional:PositionalAttention",
     "rescaled_attention": "attention.large_depth:RescaledAttention",

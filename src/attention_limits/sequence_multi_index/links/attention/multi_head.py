@@ -1,22 +1,25 @@
 """Several tied heads per layer, a sequence multi-index model (Troiani et al. 2025, arXiv:2502.00901).
 
-The output of several tied heads is inverted for two tokens only; for more tokens the inference needs output noise.
+The output of several tied heads is inverted for two tokens. For more tokens it leaves finitely many fields if P <= M - 2
+(`all_fields`); otherwise the inference needs output noise.
 
 The last attention matrix S(u) follows from the fields sampled before it, with the weight 1 / |dS/du|, where
 dS/du ~ (u_1 - u_2)^2. This weight alone would have an infinite variance: the whole line u_1 = u_2 is the preimage of one point.
-Therefore half of the candidates sample the last head but one and solve for the last head, the other half exchange the two heads.
-The weights contain the sum of both densities (balance heuristic, Veach and Guibas 1995), which vanishes only where both heads are
-on such a line.
+Therefore half of the candidates sample the last head but one and solve for the last head, the other half exchange the two
+heads. The weights contain the sum of both densities (balance heuristic, Veach and Guibas 1995), which vanishes only where both
+heads are on such a line.
 """
 
+from collections import Counter
 from dataclasses import dataclass
+from itertools import permutations, product
+from math import factorial, prod
 
 import numpy as np
 
 from attention_limits.sequence_multi_index.links.attention.base import AttentionLayers
 from attention_limits.sequence_multi_index.links.attention.deep import rank_one
 from attention_limits.sequence_multi_index.links.attention.layers import (
-    TWO_TOKENS,
     apply,
     head_weights,
     inverse_of_two,
@@ -26,6 +29,7 @@ from attention_limits.sequence_multi_index.links.attention.layers import (
     score_root,
     signed_pairs,
 )
+from attention_limits.sequence_multi_index.links.heads import all_fields
 
 
 @dataclass(frozen=True)
@@ -75,24 +79,45 @@ class MultiHeadAttention(AttentionLayers):
 
     @property
     def free_rows(self):
-        """All but the last two heads, or the only one, of the last layer."""
-        return self.rows - min(self.heads, 2)
+        """All but the last two heads, or the only one, of the last layer; none where the output leaves finitely many fields."""
+        return 0 if self._finite else self.rows - min(self.heads, 2)
 
     @property
     def angles(self):
         """The fields of one head."""
-        return self.tokens if self.heads > 1 else 0
+        return self.tokens if self.heads > 1 and not self._finite else 0
 
     @property
     def no_density(self):
-        """Why there is no channel: more than two tokens."""
-        return "" if self.tokens == 2 else TWO_TOKENS
+        """Why there is no channel: more than two tokens, and too many rows for a finite sum."""
+        return "" if self.tokens == 2 or self._finite else all_fields.TOO_MANY
+
+    @property
+    def _finite(self):
+        exchanges = prod(factorial(count) for count in Counter(self.weights).values()) ** self.depth
+        return all_fields.overdetermined(self.rows, self.tokens, exchanges)
+
+    @property
+    def _turns(self):
+        """Signs of all rows, and exchanges of the heads of a layer that have the same weight."""
+        heads = range(self.heads)
+        orders = [order for order in permutations(heads) if all(self.weights[list(order)] == self.weights)]
+        layers = product(orders, repeat=self.depth)
+        exchanges = [[layer * self.heads + k for layer, order in enumerate(one) for k in order] for one in layers]
+        return all_fields.signed_exchanges(exchanges, self.rows)
+
+    def observe(self, h, noise=None):
+        """All fields (n, K, P, M) with the output, up to signs and exchanged heads (`all_fields.search`), or the output
+        itself."""
+        return all_fields.search(self.forward, h, self._turns) if self._finite else self.forward(h)
 
     def _attention(self, read):
         return np.einsum("k,...kab->...ab", self.weights, rank_one(self.beta, read))
 
     def fibre(self, observed, free, angles):
-        """Candidates of the last two heads (or of the only one); see `Link` and the class."""
+        """Candidates of the last two heads (or of the only one), or of all; see `Link` and the class."""
+        if self._finite:
+            return all_fields.candidates(self.forward, observed, self._turns, free.shape[1])
         transposed = self._transfer(free)
         inverse, log_det = inverse_of_two(transposed)
         others = np.einsum("nsab,nsrb->nsra", transposed, free[:, :, self.rows - self.heads :])

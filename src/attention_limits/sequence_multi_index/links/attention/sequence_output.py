@@ -11,7 +11,6 @@ import numpy as np
 from attention_limits.sequence_multi_index.links.attention.base import AttentionLayers
 from attention_limits.sequence_multi_index.links.attention.deep import rank_one
 from attention_limits.sequence_multi_index.links.attention.layers import (
-    TWO_TOKENS,
     apply,
     inverse_of_two,
     layer_product,
@@ -21,6 +20,7 @@ from attention_limits.sequence_multi_index.links.attention.layers import (
     score_root,
     signed_pairs,
 )
+from attention_limits.sequence_multi_index.links.heads import all_fields
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,31 @@ class SequenceOutput(AttentionLayers):
 
     @property
     def free_rows(self):
-        """All but the last two layers, or the only one."""
-        return max(self.depth - 2, 0)
+        """All but the last two layers, or the only one; none where the output leaves finitely many fields."""
+        return 0 if self._finite else max(self.depth - 2, 0)
 
     @property
     def angles(self):
         """The fields of one layer."""
-        return self.tokens if self.depth > 1 else 0
+        return self.tokens if self.depth > 1 and not self._finite else 0
 
     @property
     def no_density(self):
-        """Why there is no channel: more than two tokens."""
-        return "" if self.tokens == 2 else TWO_TOKENS
+        """Why there is no channel: more than two tokens, and too many rows for a finite sum (`all_fields`)."""
+        return "" if self.tokens == 2 or self._finite else all_fields.TOO_MANY
+
+    @property
+    def _finite(self):
+        return all_fields.overdetermined(self.depth, self.tokens)
+
+    @property
+    def _turns(self):
+        """Signs of all rows."""
+        return all_fields.signed_exchanges([range(self.depth)], self.depth)
+
+    def observe(self, h, noise=None):
+        """All fields (n, K, P, M) with the output, up to signs (`all_fields.search`), or the output itself."""
+        return all_fields.search(self.forward, h, self._turns) if self._finite else self.forward(h)
 
     def _attention(self, read):
         return rank_one(self.beta, read[..., 0, :])
@@ -76,7 +89,9 @@ class SequenceOutput(AttentionLayers):
         return np.swapaxes(layer_product(h[..., None, :], self._attention, self.skip), -1, -2)
 
     def fibre(self, observed, free, angles):
-        """Candidates of the last two layers (or of the only one); see `Link` and the class."""
+        """Candidates of the last two layers (or of the only one), or of all; see `Link` and the class."""
+        if self._finite:
+            return all_fields.candidates(self.forward, observed, self._turns, free.shape[1])
         y = np.swapaxes(observed, -1, -2)[:, None]
         identity = np.eye(2)
         if self.depth == 1:

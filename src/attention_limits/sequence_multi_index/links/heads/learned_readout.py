@@ -1,0 +1,118 @@
+"""One layer of several heads whose readout is a row of weights, estimated as the others: regression of a sequence on a
+sequence.
+
+Multi-head attention of Troiani et al. 2025 (arXiv:2502.00901, appendix A.3) with values: head k has the attention S_k and the
+values v_k, fields of a row of W. The output of token a is a number,
+
+    y_a = sum_k w_k sum_b (S_k)_ab v_kb,    or    y_a = sum_b (sum_k w_k S_k)_ab v_b    with one row of values for all heads.
+
+It is linear in the values (the inversion is derived in this module). With A = (w_1 S_1 ... w_H S_H), M x H M, they are A^+ y
+plus any vector z of the null space of A, with the density |det A A^T|^(-1/2); with one row of values they are (sum_k w_k
+S_k)^-1 y. So no output noise is needed for any number of tokens.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_limits.sequence_multi_index.links.attention.base import require_attention
+from attention_limits.sequence_multi_index.links.attention.deep import softmax_rows
+from attention_limits.sequence_multi_index.links.attention.layers import head_weights, require_heads, require_shape
+from attention_limits.sequence_multi_index.links.link import Link
+
+
+@dataclass(frozen=True)
+class LearnedReadout(Link):
+    """y = sum_k w_k S_k v_k, S_k = softmax_rows(beta q_k^T k_k), or softmax_rows(beta h_k^T h_k) of tied heads.
+
+    Rows k_1 ... k_H, q_1 ... q_H (untied) or h_1 ... h_H (tied), then the values v_1 ... v_H, or v. The output is odd in the
+    values: their sign is known.
+
+    Attributes
+    ----------
+    heads, tokens : int
+        H >= 1 and M >= 2.
+    untied : bool
+        Queries and keys apart.
+    shared : bool
+        One row of values for all heads.
+    beta : float
+        Inverse temperature beta > 0.
+    readout : sequence of float or None
+        w_k > 0, fixed, one for each head; None is 1 / H each.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    """
+
+    heads: int = 2
+    tokens: int = 2
+    untied: bool = False
+    shared: bool = False
+    beta: float = 1.0
+    readout: tuple[float, ...] | None = None
+
+    sign_symmetry = "none"
+
+    def __post_init__(self):
+        require_attention(1.0, self.beta, 1, self.tokens)
+        require_heads("heads", self.heads, self.readout)
+
+    @property
+    def weights(self):
+        """w (H,)."""
+        return head_weights(self.readout, self.heads, 1.0 / self.heads)
+
+    @property
+    def free_rows(self):
+        """The rows of the scores."""
+        return (2 if self.untied else 1) * self.heads
+
+    @property
+    def rows(self):
+        """P = 2 H or 3 H, or H + 1 or 2 H + 1 with one row of values."""
+        return self.free_rows + (1 if self.shared else self.heads)
+
+    @property
+    def angles(self):
+        """z, where there is a null space."""
+        return 0 if self.shared or self.heads == 1 else self.heads * self.tokens
+
+    def _mixing(self, h):
+        """A (..., M, R M) of the fields of the scores (..., free_rows, M), R the number of rows of values."""
+        keys, queries = h[..., : self.heads, :], h[..., self.free_rows - self.heads : self.free_rows, :]
+        attention = softmax_rows(self.beta * queries[..., :, :, None] * keys[..., :, None, :])
+        if self.shared:
+            return np.einsum("k,...kab->...ab", self.weights, attention)
+        weighted = np.moveaxis(self.weights[:, None, None] * attention, -3, -2)
+        return weighted.reshape(*weighted.shape[:-2], self.heads * self.tokens)
+
+    def forward(self, h):
+        """Output y, array (..., M), of fields h (..., P, M)."""
+        h = require_shape(h, self.rows, self.tokens)
+        values = h[..., self.free_rows :, :]
+        return np.einsum("...ai,...i->...a", self._mixing(h), values.reshape(*values.shape[:-2], -1))
+
+    def fibre(self, observed, free, angles):
+        """The one candidate of the values for each node; see `Link` and the module."""
+        A = self._mixing(free)
+        gram = np.einsum("nsai,nsbi->nsab", A, A)
+        log_gram = np.linalg.slogdet(gram)[1]
+        regular = np.isfinite(log_gram)
+        gram = np.where(regular[..., None, None], gram, np.eye(self.tokens))
+        log_weight = -0.5 * log_gram
+
+        def of_outputs(y):
+            """A^T (A A^T)^-1 y of outputs (n, S, M)."""
+            return np.einsum("nsai,nsa->nsi", A, np.linalg.solve(gram, y[..., None])[..., 0])
+
+        values = of_outputs(np.broadcast_to(observed[:, None], (*A.shape[:2], self.tokens)))
+        if self.angles:
+            z = angles - of_outputs(np.einsum("nsai,si->nsa", A, angles))
+            values = values + z
+            log_weight = log_weight + 0.5 * np.sum(z**2, axis=2)
+            log_weight += 0.5 * (self.heads - 1) * self.tokens * np.log(2.0 * np.pi)
+        shape = (*values.shape[:2], 1, self.rows - self.free_rows, self.tokens)
+        return values.reshape(shape), np.where(regular, log_weight, -np.inf)[..., None]
