@@ -95,6 +95,8 @@ class LinkModel(Section):
     readout: Annotated[list[Annotated[float, Field(ge=0.01, le=100, description="Weight of one head.")]], Field(
         min_length=1, max_length=16, description="Fixed readout weights of the heads, one number per head."
     )] | None = None  # fmt: skip
+    untied: Annotated[bool, Field(description="Whether a head has queries and keys apart.")] | None = None
+    shared: Annotated[bool, Field(description="Whether all heads share one row of values.")] | None = None
     ratio: Ratio | None = None
     omega: Omega | None = None
     positional: Annotated[list[list[float]], Field(description=(
