@@ -13,7 +13,9 @@ import numpy as np
 
 # Most changes of signs and exchanges of rows: each set of fields that is found gives so many candidates.
 MOST_TURNS = 512
-TOO_MANY = f"the output is inverted for two tokens (tokens: 2), and for P <= M - 2 rows of at most {MOST_TURNS} signs and exchanges"
+TOO_MANY = (
+    f"the output is inverted for two tokens (tokens: 2), and for P <= M - 2 rows, at most {MOST_TURNS} signs and orders"
+)
 # Starts of the search for each output, and its steps.
 STARTS, STEPS = 8, 40
 # Step of the differences. Fields reproduce an output within ACCURACY of its largest entry, and are equal within DISTANCE.
