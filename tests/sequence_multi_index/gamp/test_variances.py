@@ -5,12 +5,15 @@ import numpy as np
 import pytest
 from smi_tools import channel_of, draw_channels, gamp_settings
 
+import attention_limits as al
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.gamp import gamp
 from attention_limits.sequence_multi_index.gamp.sample_variance import finite_moments
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.wrappers import BlockMultiIndex
+from attention_limits.sequence_multi_index.priors.correlated_dimensions import CorrelatedDimensions
 from attention_limits.sequence_multi_index.priors.mixture import binary
+from attention_limits.sequence_multi_index.priors.spectrum import Spectrum
 
 pytestmark = pytest.mark.slow
 
@@ -137,6 +140,25 @@ def test_moments_of_many_covariances_are_those_of_one_at_a_time():
     assert resolved.all()
 
 
-def test_held_rows_have_the_average_alone():
+@pytest.mark.parametrize("variance", ["sample", "message"])
+def test_held_rows_and_correlated_dimensions_have_the_average_alone(variance):
+    data, settings = data_of(20, 38), gamp_settings(variance=variance)
     with pytest.raises(ValueError, match="allowed where rows are held: average"):
-        gamp.run(CHANNEL, data_of(20, 38), np.random.default_rng(0), gamp_settings(variance="sample"), held=(0.5,))
+        gamp.run(CHANNEL, data, np.random.default_rng(0), settings, held=(0.5,))
+    prior = CorrelatedDimensions(np.eye(1), Spectrum(np.array([0.5, 1.5]), np.array([0.5, 0.5])))
+    with pytest.raises(ValueError, match="correlated dimensions: average"):
+        gamp.run(CHANNEL, data, np.random.default_rng(0), settings, prior)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ({}, "samples its fields, N D times"),
+        ({"depth": 1, "prior": {"name": "binary"}}, "the weights are binary; allowed: gaussian, correlated"),
+    ],
+)
+def test_relaxed_belief_propagation_refuses_what_it_does_not_take(model, message):
+    with pytest.raises(ValueError, match=message):
+        al.compute(
+            "sequence_multi_index.relaxed_belief_propagation", model, {"alpha": [0.5]}, solver={"dimension": 20}
+        )

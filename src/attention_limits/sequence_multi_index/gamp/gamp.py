@@ -201,8 +201,8 @@ def run(
     Raises
     ------
     ValueError
-        If rows are held without the symmetry or with another variance than "average", `held` has not one number in [0, 1] or
-        NaN for each row, or the prior has other rows.
+        If rows are held without the symmetry, rows are held or dimensions are correlated with another variance than "average",
+        `held` has not one number in [0, 1] or NaN for each row, or the prior has other rows.
     """
     size, dimension, prior = channel.link.rows, data.teacher.shape[1], as_prior(prior, channel.link)
     # One matrix of all tokens: both products with the data are plain matrix products.
@@ -226,6 +226,8 @@ def run(
         known = Knowledge(prior.subset(free), known.hint, known.target, known.spikes)
     if settings.variance != "average" and held is not None:
         raise ValueError(f"variance: {settings.variance}: allowed where rows are held: average")
+    if settings.variance != "average" and not prior.isotropic:
+        raise ValueError(f"variance: {settings.variance}: allowed for tokens of correlated dimensions: average")
     step = None
     if settings.variance == "sample":
         (state, channel), step = sample_variance.start(state, channel, generator), sample_variance.step

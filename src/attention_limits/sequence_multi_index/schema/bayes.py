@@ -283,7 +283,7 @@ class Gamp(OfDataSets, Specification):
 
     @classmethod
     def sizes(cls, estimator, link):
-        """Also: relaxed belief propagation of a link or prior that it does not take."""
+        """Also: a link or a prior that relaxed belief propagation does not take."""
         if estimator.solver.variance == "message":
             yield from check.message_problems(estimator, link)
         yield from super().sizes(estimator, link)

@@ -200,6 +200,8 @@ def _covariance_problems(estimator, prior: Prior) -> Iterable[Problem]:
 
     if getattr(estimator.solver, "side_information", 0.0):
         yield ("solver", "side_information"), "allowed with a covariance of the dimensions of a token: 0"
+    if (variance := getattr(estimator.solver, "variance", "average")) != "average":
+        yield ("solver", "variance"), f"{variance}: allowed with a covariance of the dimensions of a token: average"
     reads = getattr(estimator, "reads", None)
     if reads is not None and "participation_ratio" in estimator.grid:
         yield ("grid", "participation_ratio"), f"allowed: in the model; data.{reads.name} has one covariance"
@@ -281,14 +283,14 @@ def one_dimension(estimator) -> Iterable[Problem]:
 
 def message_problems(estimator, link: Link) -> Iterable[Problem]:
     """A link or a prior that relaxed belief propagation does not take."""
-    keys, prior = ("solver", "variance"), load_prior(estimator.model.get("prior"), link.rows)
+    keys, law = ("solver", "variance"), (estimator.model.get("prior") or {"name": "gaussian"})["name"]
     if link.posterior_methods[0] != FINITE_SUM:
         text = (
             f"message: {type(link).__name__} samples its fields, N D times in each iteration; allowed: average, sample"
         )
         yield keys, text
-    elif not prior.gaussian:
-        yield keys, "message: allowed for gaussian and correlated weights; for this prior: average, sample"
+    elif law not in ("gaussian", "correlated"):
+        yield keys, f"message: the weights are {law}; allowed: gaussian, correlated; for other laws: average, sample"
 
 
 def batch_problems(estimator) -> Iterable[Problem]:
