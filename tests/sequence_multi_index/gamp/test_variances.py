@@ -159,6 +159,4 @@ def test_held_rows_and_correlated_dimensions_have_the_average_alone(variance):
 )
 def test_relaxed_belief_propagation_refuses_what_it_does_not_take(model, message):
     with pytest.raises(ValueError, match=message):
-        al.compute(
-            "sequence_multi_index.relaxed_belief_propagation", model, {"alpha": [0.5]}, solver={"dimension": 20}
-        )
+        al.compute("sequence_multi_index.relaxed_belief_propagation", model, {"alpha": [0.5]}, solver={"dimension": 20})

@@ -7,8 +7,8 @@ from attention_limits.plotting import (
     BLACK,
     BLUE,
     GREEN,
+    MIDDLE,
     VERMILLION,
-    WIDE,
     curve,
     house_style,
     legend_below,
@@ -29,25 +29,28 @@ def draw(cubes):
     """Overlaps by iteration from the cube sample_variance, one panel for each alpha."""
     cube = cubes["sample_variance"]
     dimension = specifications(cube)["gaussian_sequences"]["solver"]["dimension"]
-    figure, axes = new_figure(1, cube.sizes["alpha"], WIDE, 3.4, sharey=True, squeeze=False)
+    figure, axes = new_figure(1, cube.sizes["alpha"], MIDDLE, 3.4, sharey=True, squeeze=False)
     for panel, alpha in zip(axes[0], cube.alpha.values, strict=True):
         part = cube.sel(alpha=alpha)
         theory = part.overlap_trajectory.sel(estimator="state_evolution_trajectory", **_PAIR)
         theory = present(theory, "iteration").dropna("replica", how="all").transpose("iteration", "replica")
-        curve(panel, theory.iteration.values, theory.values, BLACK, "state evolution, $D = \\infty$", ":")
+        curve(panel, theory.iteration.values, theory.values, BLACK, r"state evolution, $D = \infty$", ":")
         for estimator, (label, color, style) in METHODS.items():
-            overlap = overlaps(part, estimator)
-            curve(panel, overlap.iteration.values, overlap.values, color, label, style)
+            curve(panel, part.iteration.values, overlaps(part, estimator), color, label, style)
         panel.set(xlabel="iteration $t$", title=rf"$\alpha = {alpha:g}$, $D = {dimension}$")
     axes[0, 0].set(ylabel="overlap with the teacher", ylim=(0.0, 1.0))
-    legend_below(figure, axes[0, 0])
+    legend_below(figure, axes[0, 0], ncols=2)
     return figure
 
 
 def overlaps(cube, estimator):
-    """|Q| over the norm of the teacher by iteration and replica, of a cube at one alpha; the last value holds from there on."""
-    part = cube.sel(estimator=estimator)
+    """|Q| over the norm of the teacher, array (iterations, replicas), of a cube at one alpha.
+
+    A run stops where it has settled, or recovered the weights: its last value holds from there on.
+    """
+    part = cube.sel(estimator=estimator).dropna("replica", subset=["iterations"])
     overlap = np.abs(part.overlap_trajectory.sel(**_PAIR)) / part.teacher_norm.sel(**_PAIR)
-    return (
-        present(overlap.ffill("iteration"), "iteration").dropna("replica", how="all").transpose("iteration", "replica")
-    )
+    overlap = overlap.transpose("iteration", "replica").values.copy()
+    for column, done in zip(overlap.T, part.iterations.values.astype(int), strict=True):
+        column[done:] = column[done - 1]
+    return overlap
