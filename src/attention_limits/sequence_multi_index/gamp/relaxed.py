@@ -48,8 +48,8 @@ def start(state: State) -> MessageState:
 def step(channel: Channel, observed, tokens, state: MessageState, known: Knowledge, settings):
     """The messages after `state`, and the fraction of the messages of samples whose output is resolved.
 
-    `channel` is that of the sequence model; `observed` are the outputs (N, ...), `tokens` the data (N M, D) over sqrt(D).
-    `settings` are those of `gamp.run`.
+    `channel` is that of the sequence model; `observed` are the outputs (N, ...), `tokens` the data (N M, D) over sqrt(D), and
+    `known` the prior and the side information. `settings` are those of `gamp.run`.
     """
     link = BlockMultiIndex(channel.link)
     count, dimension, rows = state.means.shape

@@ -1,4 +1,4 @@
-"""All fields with a given output, where the output has more numbers than there are fields: a finite sum.
+"""All fields with a given output, where the output has more numbers than there are fields: a finite sum (derived in this module).
 
 An attention matrix of M tokens has M (M - 1) free numbers, and P rows have P M fields. For P <= M - 2 rows the output leaves
 single points: the true fields with all their signs, and with exchanged rows where the output does not change. Nothing excludes
@@ -68,7 +68,7 @@ def search(forward, h, turns):
 def candidates(forward, found, turns, nodes=1):
     """Candidates (n, S, K T, P, M) and log-weights (n, S, K T) of the fibre, of what `search` has found (n, K, P, M).
 
-    They are the same for all S = `nodes` nodes.
+    `forward` and `turns` are those of `search`. The candidates are the same for all S = `nodes` nodes.
     """
     n, _, rows, tokens = found.shape
     there = np.any(found != 0, axis=(2, 3))
