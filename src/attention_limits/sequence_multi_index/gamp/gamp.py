@@ -37,7 +37,7 @@ from attention_limits.sequence_multi_index.gamp.messages import (
     overlaps,
     update,
 )
-from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, require
+from attention_limits.sequence_multi_index.links.link import DIAGONAL_OVERLAP, NORMAL_TOKENS, require
 from attention_limits.sequence_multi_index.priors.gaussian import as_prior
 from attention_limits.sequence_multi_index.priors.prior import Prior
 
@@ -201,8 +201,8 @@ def run(
     Raises
     ------
     ValueError
-        If rows are held without the symmetry, rows are held or dimensions are correlated with another variance than "average",
-        `held` has not one number in [0, 1] or NaN for each row, or the prior has other rows.
+        If rows are held without the symmetry, `held` has not one number in [0, 1] or NaN for each row, or the prior has other
+        rows. With another variance than "average" also if rows are held, or tokens are not normal or have correlated dimensions.
     """
     size, dimension, prior = channel.link.rows, data.teacher.shape[1], as_prior(prior, channel.link)
     # One matrix of all tokens: both products with the data are plain matrix products.
@@ -226,6 +226,8 @@ def run(
         known = Knowledge(prior.subset(free), known.hint, known.target, known.spikes)
     if settings.variance != "average" and held is not None:
         raise ValueError(f"variance: {settings.variance}: allowed where rows are held: average")
+    if settings.variance != "average":
+        require(channel.link, {NORMAL_TOKENS})
     if settings.variance != "average" and not prior.isotropic:
         raise ValueError(f"variance: {settings.variance}: allowed for tokens of correlated dimensions: average")
     step = None

@@ -54,8 +54,8 @@ def start(state: State, channel: Channel, generator) -> tuple[SampleState, Chann
 def step(channel: Channel, observed, tokens, state: SampleState, known: Knowledge, settings):
     """The messages after `state`, and the fraction of samples whose channel is resolved.
 
-    `channel` is that of `start`; `observed` are the outputs (N, ...), `tokens` the data (N M, D) over sqrt(D), and `known` the prior
-    and the side information. `settings` are those of `gamp.run`.
+    `channel` is that of `start`; `observed` are the outputs (N, ...), `tokens` the data (N M, D) over sqrt(D), and `known` the
+    prior and the side information. `settings` are those of `gamp.run`.
     """
     g, dg, share = _outputs(channel, observed, tokens, state, settings.regularization)
     return _updated(tokens, state, g, dg, known, settings.damping), share

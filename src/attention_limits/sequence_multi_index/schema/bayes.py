@@ -283,9 +283,9 @@ class Gamp(OfDataSets, Specification):
 
     @classmethod
     def sizes(cls, estimator, link):
-        """Also: a link or a prior that relaxed belief propagation does not take."""
-        if estimator.solver.variance == "message":
-            yield from check.message_problems(estimator, link)
+        """Also: a link or a prior that the variances of samples or messages do not take."""
+        if estimator.solver.variance != "average":
+            yield from check.variance_problems(estimator, link)
         yield from super().sizes(estimator, link)
 
 

@@ -281,8 +281,12 @@ def one_dimension(estimator) -> Iterable[Problem]:
         yield ("solver", "dimension"), f"{given}: leave it out; data.{estimator.reads.name} sets the dimension"
 
 
-def message_problems(estimator, link: Link) -> Iterable[Problem]:
-    """A link or a prior that relaxed belief propagation does not take."""
+def variance_problems(estimator, link: Link) -> Iterable[Problem]:
+    """A link or a prior that the variances of samples, or relaxed belief propagation, do not take."""
+    if hasattr(link, "spikes"):
+        yield ("solver", "variance"), f"{estimator.solver.variance}: allowed where tokens are not normal: average"
+    if estimator.solver.variance != "message":
+        return
     keys, law = ("solver", "variance"), (estimator.model.get("prior") or {"name": "gaussian"})["name"]
     if link.posterior_methods[0] != FINITE_SUM:
         text = (
