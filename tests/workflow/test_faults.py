@@ -36,7 +36,8 @@ def test_an_exception_in_one_chunk_is_named_and_the_others_finish(toy, sound):
     (log,) = [path for path in toy.folder.glob("results/logs/chunks/**/*.log") if "no root" in path.read_text()]
     text = failed.stdout + failed.stderr
     assert str(log.relative_to(toy.folder)) in text
-    assert f"growth {log.stem}" in text
+    (messages,) = (toy.folder / ".snakemake/log").glob("*.log")
+    assert f"growth {log.stem}" in messages.read_text()
     assert "AssertionError: no root" in text
     assert sorted(path.parent.name for path in toy.chunks()) == ["counting", "growth"]
     toy.computed()
