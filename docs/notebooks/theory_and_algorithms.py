@@ -23,11 +23,11 @@ amp = al.compute(
     "attention_indexed.matrix_amp",
     {**model, "channel": "softmax"},
     grid,
-    replicas=2,
+    replicas=8,
     solver={**size, "max_iterations": 200},
 )
 descent = al.compute(
-    "attention_indexed.gradient_descent", model, grid, replicas=2,
+    "attention_indexed.gradient_descent", model, grid, replicas=8,
     solver={**size, "starts": 4, "steps": 200, "record_every": 50},
 )  # fmt: skip
 

@@ -166,7 +166,7 @@ def test_questions_in_one_line(tmp_path, monkeypatch, capsys):
     assert cube.mmse.sel(alpha=cube.alpha > 0.1876).max() == 0
     assert cube.mmse.sel(alpha=(cube.alpha > 0) & (cube.alpha < 0.18)).min() > 0
     assert all(Path(name).stat().st_size > 10_000 for name in ("mmse.png", "layers.png"))
-    assert table["overlap[layer=1, layer_star=1]_replicas"].tolist() == [4, 4, 4]
+    assert table["overlap[layer=1, layer_star=1]_replicas"].tolist() == [8, 8, 8]
     assert "model.tokens: 0: allowed: a whole number ≥ 1 and ≤ 64" in capsys.readouterr().out
     follow("ask.md")
 
