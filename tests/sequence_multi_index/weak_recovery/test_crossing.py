@@ -83,7 +83,9 @@ def test_thresholds_from_a_part_of_the_nodes_are_those_from_all(depth, learned):
     def at(level, precision):
         return branch_point(channel, nodes, columns, level, precision, prior=prior)
 
-    found = staircase._next_threshold(channel, nodes, columns, start, 0.0, tolerance, prior)
+    known = np.zeros((depth, 0))
+    found, end = staircase._next_threshold(channel, nodes, known, columns, start, 0.0, tolerance, prior)
+    assert np.isnan(end)
     whole = search(at, start, 0.0, 11.0, tolerance)
     assert abs(found.level - whole.level) <= 2.0 * tolerance
     assert abs(found.alpha - whole.alpha) <= 2.0 * tolerance * found.alpha

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import block_diag
+from scipy.optimize import minimize_scalar
 
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.priors.gaussian import as_prior
@@ -44,6 +45,8 @@ from attention_limits.sequence_multi_index.weak_recovery.first_threshold import 
 
 # One in PILOT_DIVISOR nodes, at least FEWEST_PILOT_NODES, locates a threshold first, to this accuracy of the level.
 PILOT_DIVISOR, FEWEST_PILOT_NODES, PILOT_ACCURACY = 8, 32, 0.02
+# Accuracy of the level at which a branch turns back.
+TURN = 1e-2
 
 
 @dataclass(frozen=True)
@@ -238,19 +241,32 @@ def _next_threshold(channel, nodes, known, learned, start, begin, tolerance, pri
         found = None if part is None or part.jumps else polish(on(nodes), part, begin, highest, tolerance)
         if found is not None and not recovered(found.point):
             return found, np.nan
-    at, alphas, last = on(nodes), [0.0], {}
+    at, met = on(nodes), []
 
     def noted(level, precision):
         point = at(level, precision)
-        alphas.append(point.alpha)
-        last.update(level=level, point=point)
+        met.append((level, point))
         return point
 
     found = search(noted, start, begin, highest, tolerance, recovered)
-    if found is not None or not last or not np.isfinite(last["point"].growth):
+    if found is not None or not met or not np.isfinite(met[-1][1].growth):
         return found, np.nan
-    ended = last["level"] >= highest or recovered(last["point"])
-    return None, float(max(alphas)) if ended else np.nan
+    level, point = met[-1]
+    return None, _largest_alpha(at, met) if level >= highest or recovered(point) else np.nan
+
+
+def _largest_alpha(at, met):
+    """The largest alpha of a branch that was met at increasing levels; where it turns back, at its maximum."""
+    levels, alphas = [level for level, _ in met], [point.alpha for _, point in met]
+    k = int(np.argmax(alphas))
+    if not 0 < k < len(met) - 1:
+        return float(alphas[k])
+    precision = met[k][1].precision
+    bounds = levels[k - 1], levels[k + 1]
+    turn = minimize_scalar(
+        lambda level: -at(level, precision).alpha, bounds=bounds, method="bounded", options={"xatol": TURN}
+    )
+    return float(max(alphas[k], -turn.fun))
 
 
 def _error_of_nodes(channel, nodes, known, learned, found, begin, tolerance, prior):
