@@ -29,10 +29,9 @@ def model(cube, key):
 
 
 def theory(cube, ratio=None, variable="mmse"):
-    """An error of the state evolution at the alphas of its grid; a gap where it is not the unique solution."""
+    """An error of the state evolution at the alphas of its grid; a gap where it fails a flag or is not the unique solution."""
     part = _part(cube, "state_evolution", ratio).isel(replica=0, drop=True)
-    line = part[variable].dropna("alpha")
-    return line.where(part.unique.sel(alpha=line.alpha) == 1) if "unique" in part else line
+    return part[variable].dropna("alpha").where(passed(part, variable, unique=True) == 1)
 
 
 def _part(cube, estimator, ratio):
