@@ -29,6 +29,7 @@ ESTIMATORS: dict[str, type[Specification]] = {
     "shallow_growth": thresholds.ShallowGrowth,
     "batch_reuse_sgd": training.BatchReuseSgd,
     "online_sgd": training.OnlineSgd,
+    "sgd_flow": training.SgdFlow,
     "depth_scaling": training.DepthScaling,
     "trec": training.Trec,
     "erm_state_evolution": erm.ErmStateEvolution,

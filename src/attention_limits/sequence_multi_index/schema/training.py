@@ -9,11 +9,13 @@ from pydantic import Field
 from attention_limits.pipeline.experiments.specification import Axis, Section, Specification, Whole
 from attention_limits.sequence_multi_index.links.link import GRADIENT, NORMAL_TOKENS
 from attention_limits.sequence_multi_index.schema import checks as check
-from attention_limits.sequence_multi_index.schema.checks import OfDataSets
+from attention_limits.sequence_multi_index.schema.checks import OfDataSets, OfLink
 from attention_limits.sequence_multi_index.schema.keys import (
     AttentionLayers,
     Beta,
+    Dimension,
     LinkModel,
+    Nodes,
     Noise,
     Omega,
     Ratio,
@@ -21,6 +23,7 @@ from attention_limits.sequence_multi_index.schema.keys import (
     SomeAlpha,
     Tokens,
 )
+from attention_limits.sequence_multi_index.training.signs import changes_of_sign
 
 
 class DescentGrid(Section):
@@ -129,6 +132,84 @@ class OnlineSgd(OfDescent, Specification):
             estimator, link, data
         )
         return numbers, f"{data.text} and {fresh} fresh sequences between two records"
+
+
+class FlowGrid(Section):
+    """Scanned parameters. The number of samples per dimension names the data set, if the estimator reads data."""
+
+    skip: Axis[Skip] | None = None
+    beta: Axis[Beta] | None = None
+    tokens: Axis[Tokens] | None = None
+    noise: Axis[Noise] | None = None
+    ratio: Axis[Ratio] | None = None
+    omega: Axis[Omega] | None = None
+    alpha: Axis[SomeAlpha] | None = None
+    rate: Axis[Annotated[float, Field(ge=0, le=100, description=(
+        "Learning rate per sequence, epsilon: the rate of online_sgd over the dimension, or that of a mean over a batch over the "
+        "size of the batch. 0 is gradient descent on the population loss."
+    ))]]  # fmt: skip
+
+
+class FlowSolver(Section):
+    """Numerical parameters of the differential equations of the overlaps."""
+
+    dimension: Annotated[
+        Dimension, Field(description="Dimension D of the drawn start and teacher; only if the estimator reads no data.")
+    ] | None = None  # fmt: skip
+    time: Annotated[float, Field(gt=0, le=1e6, description=(
+        "Last time s = epsilon n / D of n sequences; for online_sgd, s = learning_rate batch batches / D^2."
+    ))]  # fmt: skip
+    records: Annotated[Whole, Field(ge=1, le=10000, description="Records after the start, at equal steps of s.")] = 100
+    weight_decay: Annotated[float, Field(ge=0, le=100, description=(
+        "Decay of the weights in units of s: weight_decay of online_sgd times D / batch."
+    ))] = 0.0  # fmt: skip
+    initial_std: Annotated[
+        float,
+        Field(ge=1e-6, le=10, description="Standard deviation of the initial weights, in units of the teacher's."),
+    ] = 0.9
+    nodes: Annotated[
+        Nodes, Field(description="Sobol nodes per replica with their changes of sign, a power of two.")
+    ] = 4096
+    tolerance: Annotated[
+        float, Field(ge=1e-10, le=0.01, description="Relative error of a step of the integration.")
+    ] = 1e-4
+
+
+class SgdFlow(OfLink, Specification):
+    """Differential equations of the overlaps give stochastic gradient descent with one pass in the limit of large dimension."""
+
+    needs: ClassVar = frozenset({GRADIENT})
+    model: LinkModel = LinkModel()
+    grid: FlowGrid
+    solver: FlowSolver
+    reads: Annotated[Literal["gaussian_sequences"], Field(description=(
+        "The data with the teachers: the flow begins at the start of online_sgd. Without this key the estimator draws both."
+    ))] | None = None  # fmt: skip
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """The dimension is given exactly once, alpha names a data set that is read; then the checks of the link."""
+        found = list(check.one_dimension(estimator))
+        if estimator.reads is None and "alpha" in estimator.grid:
+            found.append((("grid", "alpha"), "leave it out; it names a data set, and the estimator reads none"))
+        yield from found or super().cross_checks(estimator)
+
+    @classmethod
+    def sizes(cls, estimator, link):
+        """Nodes of more variables than a Sobol sequence has, fewer nodes than changes of sign, and arrays beyond the memory."""
+        found = list(check.too_many_variables(link))
+        signs, nodes = len(changes_of_sign(link)), estimator.solver.nodes
+        if signs > nodes:
+            found.append((("solver", "nodes"), f"{nodes}: allowed: ≥ {signs}, the changes of sign of {link.rows} rows"))
+        numbers = 12 * nodes * link.rows * link.tokens + 4 * nodes * link.tokens**2 * link.rows
+        return found or check.memory_problems(
+            estimator, numbers, f"{nodes} nodes of {link.rows} rows and {link.tokens} tokens"
+        )
+
+    @classmethod
+    def work(cls, estimator):
+        """Every step of the integration averages over the nodes."""
+        return {"nodes": 1, "time": 1}
 
 
 class DepthScaling(Specification):

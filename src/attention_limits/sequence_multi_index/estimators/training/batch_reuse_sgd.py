@@ -14,6 +14,7 @@ from attention_limits.sequence_multi_index.data.teacher_overlap import towards_t
 from attention_limits.sequence_multi_index.estimators.at_point import NOT_OF_THE_LINK, link_at, rows_from_one
 from attention_limits.sequence_multi_index.state_evolution.generalization import ERROR_NODES, plug_in_error
 from attention_limits.sequence_multi_index.training.gradient_descent import Block, descend, drawn_batches
+from attention_limits.sequence_multi_index.training.outputs import teacher_output
 
 _DIMS = {
     "cosine_by_batch": ("batch", "layer"),
@@ -119,21 +120,9 @@ def _at_point(spec, streams, blocks, link, at) -> list[dict]:
 
 
 def output_of(link, sequences, teacher, generator):
-    """Outputs (N, ...) of the teacher (P, D) on sequences (N, M, D), in single precision, with the noise of a generator.
-
-    Raises ValueError when the observation of a noisy link has another shape than its forward pass.
-    """
-    h = local_fields(sequences, teacher)
-    y = link.forward(h)
-    if link.noise_dimension:
-        observed = link.observe(h, generator.standard_normal((len(h), link.noise_dimension)))
-        if observed.shape != y.shape:
-            raise ValueError(
-                f"{type(link).__name__}: the squared loss compares forward, of shape {y.shape[1:]}, with observe, of shape "
-                f"{observed.shape[1:]}; they must agree"
-            )
-        y = observed
-    return y.astype(np.float32)
+    """Outputs (N, ...) of the teacher (P, D) on sequences (N, M, D), in single precision; ValueError as `teacher_output`."""
+    noise = generator.standard_normal((len(sequences), link.noise_dimension))
+    return teacher_output(link, local_fields(sequences, teacher), noise).astype(np.float32)
 
 
 def _training_error(link, sequences, outputs, weights):
