@@ -176,6 +176,14 @@ VARIABLES = (
         "alpha ||F_rest(Q(alpha))|| = 1 on the branch whose overlap is confined to the subspace learned before",
     ),
     Variable(
+        "spectrum_participation_ratio",
+        (),
+        "participation ratio of the covariance of the dimensions of a token",
+        "PR",
+        "above 0, at most 1; only where the model has a covariance",
+        "(tr Sigma)^2 / (D tr Sigma^2)",
+    ),
+    Variable(
         "threshold_error",
         ("step",),
         "standard error of a threshold on the nodes of one replica",

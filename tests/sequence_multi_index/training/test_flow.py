@@ -107,10 +107,7 @@ def test_loss_falls_along_the_flow_without_noise():
     assert np.all(np.diff(path.loss) < 2e-3 * path.loss[0])
     assert path.loss[-1] < 1e-3
     # The last layer is learned first.
-    cosine = np.diagonal(path.cross, axis1=1, axis2=2) / np.sqrt(
-        np.diagonal(path.student, axis1=1, axis2=2) * np.diag(start.teacher)
-    )
-    first, last = learning_times(path.times, cosine)
+    first, last = learning_times(path.times, path.cosine(start.teacher))
     assert last < 0.3 * first < np.inf
 
 
@@ -146,8 +143,7 @@ def test_simulated_descent_follows_the_flow(link, rate, batch, decay):
         run = descend(link, fresh(), weights[None, None], teacher[None], descent)
         exact = steps * blocks * rate * batch / dimension
         path = flow(Averages(link, 4096, generator), start, rate, settings(exact, records=blocks, weight_decay=decay))
-        norm = np.sqrt(np.diagonal(path.student, axis1=1, axis2=2))
-        cosine = np.diagonal(path.cross, axis1=1, axis2=2) / (norm * np.sqrt(np.diag(start.teacher)))
+        norm, cosine = np.sqrt(np.diagonal(path.student, axis1=1, axis2=2)), path.cosine(start.teacher)
         made.append(np.stack([run.cosine[0, 0] - cosine, run.norm[0, 0] - norm])[:, 1:])
     assert_mean(np.array(made), allowance=2.0 / dimension)
     assert np.abs(cosine[-1] - cosine[0]).max() > 0.1
@@ -191,3 +187,12 @@ def test_negative_rate_and_few_nodes_are_refused():
     averages = Averages(Linear(), 64, np.random.default_rng(0))
     with pytest.raises(ValueError, match="need rate >= 0"):
         flow(averages, Overlaps(*np.ones((3, 1, 1))), -1.0, settings(1.0))
+
+
+def test_half_of_the_nodes_is_the_flow_on_fewer_nodes():
+    """The first half of a Sobol sequence is the shorter sequence of the same scrambling."""
+    at, link = overlaps(2, 11), OutputNoise(DeepAttention(1.0), 0.1)
+    many, few = (Averages(link, count, np.random.default_rng(12)) for count in (512, 256))
+    for one, other in zip(many.half()(at), few(at), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    assert many(at)[0] != few(at)[0]

@@ -203,5 +203,24 @@ VARIABLES = (
         "eps n / D; linear between two records; missing where it does not reach it",
         "|cos_l(s_l)| = 1 / 2",
     ),
+    Variable(
+        "learning_time_node_error",
+        ("layer",),
+        "error of the learning time from the finite number of nodes",
+        "",
+        "in units of s; missing where half of the nodes or all of them learn the layer too late",
+        "|s_l of half of the nodes - s_l of all|",
+    ),
+    Variable(
+        "flow_resolved",
+        (),
+        "fraction of the records at which the nodes resolve the flow",
+        "",
+        "0 to 1",
+        "the cosines on half of the nodes and on all differ by at most 0.1",
+    ),
+    Variable(
+        "flow_converged", (), "whether the weights of the flow stayed finite", "", "true or false", "tr Q < 1e4 tr R"
+    ),
     Variable("finite", (), "whether the weights stayed finite", "", "true or false", "gradient descent"),
 )

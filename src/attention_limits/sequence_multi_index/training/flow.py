@@ -19,6 +19,7 @@ Expectations are means over fixed nodes. These are closed under the sign changes
 sampling error moves a direction of which the loss knows nothing.
 """
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -75,11 +76,6 @@ class Overlaps:
     cross: np.ndarray
     teacher: np.ndarray
 
-    @property
-    def cosine(self):
-        """Cosine similarity of each row of the student with that of the teacher, (P,)."""
-        return np.diag(self.cross) / np.sqrt(np.diag(self.student) * np.diag(self.teacher))
-
 
 @dataclass(frozen=True)
 class Flow:
@@ -102,6 +98,11 @@ class Flow:
     cross: np.ndarray
     loss: np.ndarray
     finite: bool
+
+    def cosine(self, teacher):
+        """Cosine similarity (T + 1, P) of each row of student and teacher, R = `teacher`."""
+        norms = np.diagonal(self.student, axis1=1, axis2=2) * np.diag(teacher)
+        return np.diagonal(self.cross, axis1=1, axis2=2) / np.sqrt(norms)
 
 
 def random_start(teacher, initial_std, generator) -> Overlaps:
@@ -144,13 +145,24 @@ class Averages:
             raise ValueError(
                 f"{type(link).__name__} needs {len(signs)} nodes or more for its changes of sign, got {count}"
             )
-        size = 2 * link.rows * link.tokens
-        nodes = gaussian_nodes(size + link.noise_dimension, count // len(signs), generator, 1.0).points
-        fields = nodes[:, :size].reshape(-1, 2, link.rows, link.tokens)
-        points = (signs[:, None, :, :, None] * fields).reshape(-1, 2, link.rows, link.tokens)
-        self.link, self._own, self._teacher = link, points[:, 0], points[:, 1]
-        self._noise = np.tile(nodes[:, size:], (len(signs), 1))
+        variables = 2 * link.rows * link.tokens + link.noise_dimension
+        self.link, self._signs = link, signs
         self._gradient = compiled_gradient(link) if gradient is None else gradient
+        self._take(gaussian_nodes(variables, count // len(signs), generator, 1.0).points)
+
+    def _take(self, nodes):
+        """Fields of student and teacher, and noise, of all changes of sign of the nodes."""
+        rows, tokens, size = self.link.rows, self.link.tokens, 2 * self.link.rows * self.link.tokens
+        fields = nodes[:, :size].reshape(-1, 2, rows, tokens)
+        points = (self._signs[:, None, :, :, None] * fields).reshape(-1, 2, rows, tokens)
+        self._nodes, self._own, self._teacher = nodes, points[:, 0], points[:, 1]
+        self._noise = np.tile(nodes[:, size:], (len(self._signs), 1))
+
+    def half(self) -> "Averages":
+        """The averages on the first half of the nodes, which show the error of all."""
+        found = copy.copy(self)
+        found._take(self._nodes[: max(1, len(self._nodes) // 2)])
+        return found
 
     def fields(self, overlaps: Overlaps):
         """Fields h and h*, each (n, P, M), of covariance [[Q, M], [M^T, R]]."""

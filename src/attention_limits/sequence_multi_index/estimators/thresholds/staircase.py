@@ -32,6 +32,8 @@ def run(spec, streams):
         }
         found["step_converged"] = np.zeros(size, bool)
         prior = prior_of(spec, channel.link, at)
+        if not prior.isotropic:
+            found["spectrum_participation_ratio"] = 1.0 / prior.response
         path = staircase(channel, nodes, many, solver.tolerance, prior=prior)
         for k, step in enumerate(path):
             for name, attribute in (NUMBERS | MATRICES).items():

@@ -5,8 +5,8 @@ The start is that of `online_sgd` in the same experiment, if both read the same 
 
 import numpy as np
 
-from attention_limits.pipeline.cubes.points import collect
-from attention_limits.sequence_multi_index.estimators.at_point import link_at, rows_from_one
+from attention_limits.pipeline.cubes.points import collect, points
+from attention_limits.sequence_multi_index.estimators.at_point import link_at
 from attention_limits.sequence_multi_index.training.flow import (
     Averages,
     compiled_gradient,
@@ -18,19 +18,21 @@ from attention_limits.sequence_multi_index.training.flow import (
 PAIR = ("time", "layer", "layer_star")
 DIMS = {
     "student_by_time": PAIR, "cross_by_time": PAIR, "cosine_by_time": ("time", "layer"), "loss_by_time": ("time",),
-    "learning_time": ("layer",), "teacher_norm": PAIR[1:],
+    "learning_time": ("layer",), "learning_time_node_error": ("layer",),
 }  # fmt: skip
+# Largest difference of the cosines on half of the nodes and on all where the nodes resolve the flow.
+SAME = 0.1
 # Keys of a grid that are no parameters of the link.
 NOT_OF_THE_LINK = frozenset({"alpha", "rate"})
 
 
 def run(spec, streams):
     """Overlaps, cosines and loss along the flow (see `variables`)."""
-    solver, rows = spec["solver"], rows_from_one(spec)
-    compiled = {}
+    solver, compiled = spec["solver"], {}
+    rows = np.arange(1, link_at(spec, _of_the_link(points(spec)[0][0])).rows + 1)
 
     def compute(at, replica):
-        parameters = {key: value for key, value in at.items() if key not in NOT_OF_THE_LINK}
+        parameters = _of_the_link(at)
         # Points with equal parameters share the link, and with it the compiled program.
         link = compiled.setdefault(tuple(parameters.values()), [link_at(spec, parameters)])
         if len(link) == 1:
@@ -38,16 +40,23 @@ def run(spec, streams):
         averages = Averages(link[0], solver.nodes, streams.generator("flow nodes", replica), link[1])
         start = _start(spec, streams, at, replica, link[0])
         path = flow(averages, start, at["rate"], solver)
-        norms = np.diagonal(path.student, axis1=1, axis2=2) * np.diag(start.teacher)
-        cosine = np.diagonal(path.cross, axis1=1, axis2=2) / np.sqrt(norms)
+        cosine = path.cosine(start.teacher)
+        times = learning_times(path.times, cosine)
+        rough = flow(averages.half(), start, at["rate"], solver).cosine(start.teacher)
+        apart = np.abs(np.abs(rough) - np.abs(cosine)).max(axis=1)
         return {
             "student_by_time": path.student, "cross_by_time": path.cross, "cosine_by_time": cosine,
-            "loss_by_time": path.loss, "learning_time": learning_times(path.times, cosine), "finite": path.finite,
-            "teacher_norm": start.teacher,
+            "loss_by_time": path.loss, "learning_time": times,
+            "learning_time_node_error": np.abs(learning_times(path.times, rough) - times),
+            "flow_converged": path.finite, "flow_resolved": float(np.mean(apart <= SAME)),
         }  # fmt: skip
 
     times = np.linspace(0.0, solver.time, solver.records + 1)
     return collect(spec, compute, DIMS, {"layer": rows, "layer_star": rows, "time": times})
+
+
+def _of_the_link(at):
+    return {key: value for key, value in at.items() if key not in NOT_OF_THE_LINK}
 
 
 def _start(spec, streams, at, replica, link):
