@@ -1,7 +1,5 @@
 """GAMP with averaged variances, with those of every sample, and relaxed belief propagation, at a small dimension."""
 
-import numpy as np
-
 from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import (
     BLACK,
@@ -26,7 +24,7 @@ METHODS = {
 
 @house_style
 def draw(cubes):
-    """Overlaps by iteration from the cube sample_variance, one panel for each alpha."""
+    """Squared cosines by iteration from the cube sample_variance, one panel for each alpha."""
     cube = cubes["sample_variance"]
     dimension = specifications(cube)["gaussian_sequences"]["solver"]["dimension"]
     figure, axes = new_figure(1, cube.sizes["alpha"], MIDDLE, 3.4, sharey=True, squeeze=False)
@@ -36,21 +34,21 @@ def draw(cubes):
         theory = present(theory, "iteration").dropna("replica", how="all").transpose("iteration", "replica")
         curve(panel, theory.iteration.values, theory.values, BLACK, r"state evolution, $D = \infty$", ":")
         for estimator, (label, color, style) in METHODS.items():
-            curve(panel, part.iteration.values, overlaps(part, estimator), color, label, style)
+            curve(panel, part.iteration.values, squared_cosines(part, estimator), color, label, style)
         panel.set(xlabel="iteration $t$", title=rf"$\alpha = {alpha:g}$, $D = {dimension}$")
-    axes[0, 0].set(ylabel="overlap with the teacher", ylim=(0.0, 1.0))
+    axes[0, 0].set(ylabel=r"$\cos^2(\hat W, W^\star)$", ylim=(0.0, 1.0))
     legend_below(figure, axes[0, 0], ncols=2)
     return figure
 
 
-def overlaps(cube, estimator):
-    """|Q| over the norm of the teacher, array (iterations, replicas), of a cube at one alpha.
+def squared_cosines(cube, estimator):
+    """cos^2 of the estimate and the teacher, array (iterations, replicas), of a cube at one alpha.
 
-    A run stops where it has settled, or recovered the weights: its last value holds from there on.
+    For a posterior mean it is Q. The overlap itself has no bound where an estimate runs away. A run stops where it has settled,
+    or recovered the weights: its last value holds from there on.
     """
     part = cube.sel(estimator=estimator).dropna("replica", subset=["iterations"])
-    overlap = np.abs(part.overlap_trajectory.sel(**_PAIR)) / part.teacher_norm.sel(**_PAIR)
-    overlap = overlap.transpose("iteration", "replica").values.copy()
-    for column, done in zip(overlap.T, part.iterations.values.astype(int), strict=True):
+    found = (part.cosine_trajectory.sel(layer=1) ** 2).transpose("iteration", "replica").values.copy()
+    for column, done in zip(found.T, part.iterations.values.astype(int), strict=True):
         column[done:] = column[done - 1]
-    return overlap
+    return found
