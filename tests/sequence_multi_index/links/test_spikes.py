@@ -7,10 +7,10 @@ from scipy.integrate import quad
 import attention_limits as al
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channels.averages import node_dimension
-from attention_limits.sequence_multi_index.channels.channel import Channel, spike_moment
+from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.gamp import gamp
 from attention_limits.sequence_multi_index.links.declarations import problems_of
-from attention_limits.sequence_multi_index.links.link import NORMAL_TOKENS, Link, require
+from attention_limits.sequence_multi_index.links.link import NORMAL_TOKENS, Link, require, spike_moment
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.links.wrappers import CorrelatedTokens, OutputNoise
 from attention_limits.sequence_multi_index.reports.channel_checks import channel_checks

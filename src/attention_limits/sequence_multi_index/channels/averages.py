@@ -1,8 +1,7 @@
 """Averages over the outputs of the model at an overlap: omega_a ~ N(0, Q), h_a ~ N(omega_a, V) and y given h.
 
-By the Nishimori identity E sum_a g_a g_a^T = -E sum_a dg_aa: both are evaluated on the same nodes and combined (Troiani et al.
-2025, arXiv:2502.00901). Spikes of the tokens add their second moment to the right side (`Channel.spikes`). Where a channel knows
-all outputs (`Channel.outputs`) their mean is exact.
+By the Nishimori identity E sum_a g_a g_a^T = `Channel.spikes` - E sum_a dg_aa: both sides are evaluated on the same nodes and
+combined (Troiani et al. 2025, arXiv:2502.00901). Where a channel knows all outputs (`Channel.outputs`) their mean is exact.
 """
 
 from dataclasses import dataclass
@@ -39,11 +38,6 @@ def sample_outputs(link: Link, overlap, V, points):
     omega : array (n, P, M)
     observed : array (n, ...)
         `link.observe` of h.
-
-    Notes
-    -----
-    Spikes s multiply the density of omega and h by exp(s . h) up to a constant: omega_a ~ N(Q s_a, Q), and h_a | omega_a ~
-    N(omega_a + V s_a, V).
     """
     size = link.rows * link.tokens
     omega, spread = points[:, : 2 * size].reshape(len(points), 2, link.rows, link.tokens).transpose(1, 0, 2, 3)
@@ -51,6 +45,7 @@ def sample_outputs(link: Link, overlap, V, points):
     h = omega + np.einsum("pq,nqa->npa", np.linalg.cholesky(V), spread)
     noise = points[:, 2 * size :]
     if hasattr(link, "spikes"):
+        # They multiply the density of omega and h by exp(s . h): omega ~ N(Q s, Q) and h given omega ~ N(omega + V s, V).
         spikes = link.spikes(noise)
         omega, h = omega + overlap @ spikes, h + (overlap + V) @ spikes
     return omega, link.observe(h, noise)

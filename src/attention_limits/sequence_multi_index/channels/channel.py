@@ -57,26 +57,12 @@ from attention_limits.sequence_multi_index.links.link import (
     Link,
     inference,
     require,
+    spike_moment,
 )
 from attention_limits.sequence_multi_index.priors.prior import Prior
 
 # Nodes of each of the two scramblings at resolution 1.
 SAMPLING_NODES = 2048
-
-
-# Sobol nodes of the noise that draws the spikes.
-SPIKE_NODES = 65536
-
-
-def spike_moment(link: Link) -> np.ndarray:
-    """E sum_a s_a s_a^T of the spikes of a link, array (P, P): zero without spikes."""
-    if not hasattr(link, "spikes"):
-        return np.zeros((link.rows, link.rows))
-    noise = np.zeros((1, 0))
-    if link.noise_dimension:
-        noise = gaussian_nodes(link.noise_dimension, SPIKE_NODES, np.random.default_rng(0), 1.0).points
-    spikes = link.spikes(noise)
-    return np.einsum("npa,nqa->pq", spikes, spikes) / len(spikes)
 
 
 class Channel:
@@ -107,8 +93,7 @@ class Channel:
     invariant : array (P, k)
         Directions of the rows that the output does not see (`links.invariances`): g_out has no component along them, exactly.
     spikes : array (P, P)
-        E sum_a s_a s_a^T of the spikes s of the tokens (`Link`), zero without any. The likelihood of the tokens has the factor
-        exp(-w^T s s^T w / 2) for each dimension, so the precision of the weights is E sum_a g_a g_a^T = spikes - E sum_a dg_aa.
+        `spike_moment` of the link.
     sampled : bool
         Whether the method is one of importance sampling.
     nodes : tuple of arrays (S, dimension)
@@ -209,9 +194,8 @@ class Channel:
         observed, omega, V = (np.ascontiguousarray(x, dtype=float) for x in (observed, omega, V))
         n = len(observed)
         if omega.shape != (n, rows, tokens) or V.shape != (rows, rows):
-            raise ValueError(
-                f"need omega {(n, rows, tokens)} and V {(rows, rows)} for {n} outputs; got {omega.shape}, {V.shape}"
-            )
+            wanted = f"omega {(n, rows, tokens)} and V {(rows, rows)} for {n} outputs"
+            raise ValueError(f"need {wanted}; got {omega.shape}, {V.shape}")
         if not all(np.all(np.isfinite(x)) for x in (observed, omega, V)):
             raise ValueError("outputs, omega and V must be finite")
         if not np.array_equal(V, V.T) or np.linalg.eigvalsh(V)[0] <= 0:
@@ -224,12 +208,8 @@ class Channel:
 
     def _trapezoid(self, u, omega, V) -> Posterior:
         n = len(u)
-        log_z, mean, covariance, resolved = (
-            np.empty(n),
-            np.empty((n, 2, 2)),
-            np.empty((n, 2, 2, 2, 2)),
-            np.empty(n, bool),
-        )
+        log_z, resolved = np.empty(n), np.empty(n, bool)
+        mean, covariance = np.empty((n, 2, 2)), np.empty((n, 2, 2, 2, 2))
         two_layer_moments(
             u, omega, V, float(self.link.skip), float(self.link.beta), self.resolution,
             np.empty(0, trapezoid_precision(self.link, V, self.resolution) if self._single else float),
@@ -244,9 +224,8 @@ class Channel:
 
     def _own(self, observed, omega, V) -> Posterior:
         log_z, mean, covariance = (np.asarray(values, dtype=float) for values in self.link.moments(observed, omega, V))
-        return Posterior(
-            log_z, as_two(mean[None]), as_two(covariance[None]), np.full(len(log_z), np.inf), np.isfinite(log_z)
-        )
+        effective, resolved = np.full(len(log_z), np.inf), np.isfinite(log_z)
+        return Posterior(log_z, as_two(mean[None]), as_two(covariance[None]), effective, resolved)
 
     def _sampling(self, observed, omega, V) -> Posterior:
         moments = _SAMPLERS[self.method]

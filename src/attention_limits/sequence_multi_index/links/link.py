@@ -193,6 +193,26 @@ def inference(link: Link) -> str:
     )
 
 
+# Sobol nodes of the noise that draws the spikes.
+SPIKE_NODES = 65536
+
+
+def spike_moment(link: Link) -> np.ndarray:
+    """E sum_a s_a s_a^T of the spikes s of a link, array (P, P): zero without spikes.
+
+    The likelihood of the tokens has the factor exp(-w^T s s^T w / 2) for each dimension, so this is a part of the precision.
+    """
+    if not hasattr(link, "spikes"):
+        return np.zeros((link.rows, link.rows))
+    from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+
+    noise = np.zeros((1, 0))
+    if link.noise_dimension:
+        noise = gaussian_nodes(link.noise_dimension, SPIKE_NODES, np.random.default_rng(0), 1.0).points
+    spikes = link.spikes(noise)
+    return np.einsum("npa,nqa->pq", spikes, spikes) / len(spikes)
+
+
 def require(link: Link, needs: Set[str]) -> None:
     """Check that a link meets the needs of a solver: POSTERIOR, DIAGONAL_OVERLAP, EXCHANGEABLE, GRADIENT, NORMAL_TOKENS.
 
