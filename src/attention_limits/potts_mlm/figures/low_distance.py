@@ -25,7 +25,8 @@ def draw(cubes):
             # Beside the tempered sequences of the same number.
             single = cube[of_chain].sel(attention=kind).mean("learned_chain").values[None]
             agreed = (cube.chains_converged * there).values[None]
-            points(axes, [1.2 * float(cube.samples[-1])], single, agreed, color, f"factored, {kind}: single chain", "s")
+            label = f"factored, {kind}: single chain" if np.any(agreed == 1) else None
+            points(axes, [1.2 * float(cube.samples[-1])], single, agreed, color, label, "s")
     J = cube.couplings.where(there == 1).dropna("replica", how="all").transpose("replica", ...).values
     if len(J):
         level(precisions, float(np.mean([chance(one) for one in J])), "chance", linestyle="-.")
