@@ -3,16 +3,26 @@
 import importlib
 import warnings
 
+import numpy as np
+import xarray as xr
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PathCollection
 from matplotlib.legend import Legend
+from matplotlib.path import Path
 from matplotlib.text import Text
 
+from attention_limits.pipeline.cubes.cube_bytes import linked
 from attention_limits.pipeline.cubes.reader import read
+from attention_limits.pipeline.cubes.readings import judges
 from attention_limits.pipeline.experiments.figures import PLACEHOLDER
 from attention_limits.plotting import MIDDLE, NARROW, WIDE
 
 # Points; a reader of a printed page still reads this size.
 SMALLEST = 7.0
+# Flags that no figure evaluates: a training of so many epochs is the result, whatever its gradient at the end.
+NOT_JUDGED = {"transformer_converged"}
+# Families of which no figure has a legend over data, or draws a variable without its flags; the others have not been examined.
+EXAMINED = {"attention_indexed", "sequence_single_index"}
 
 
 def faults(figure):
@@ -38,6 +48,86 @@ def faults(figure):
     return found
 
 
+def covered(axes):
+    """Lines about the legend, and the labels between the data, that cover lines, symbols, bars or bands of the axes."""
+    renderer, drawn, boxes = FigureCanvasAgg(axes.figure).get_renderer(), _drawn(axes), []
+    for legend in (child for child in axes.get_children() if isinstance(child, Legend)):
+        # Without its invisible border.
+        border = legend.borderpad * legend.get_texts()[0].get_fontsize() * axes.figure.dpi / 72
+        boxes.append((legend.get_window_extent(renderer).padded(-border), "the legend"))
+    for text in axes.texts:
+        if text.get_visible() and text.get_text().strip():
+            # A text touches what runs along its edge.
+            boxes.append((text.get_window_extent(renderer).padded(-1), repr(text.get_text())))
+    return [
+        f"{name} covers what is drawn"
+        for box, name in boxes
+        if box.overlaps(axes.bbox) and any(path.intersects_bbox(box, filled=filled) for path, filled in drawn)
+    ]
+
+
+def _drawn(axes):
+    """The paths of the data of some axes in pixels, and whether each has an inner part; symbols are small squares."""
+    paths = []
+    for line in axes.lines:
+        path = line.get_transform().transform_path(line.get_path())
+        path = path.cleaned(remove_nans=True, clip=(*axes.bbox.padded(3).min, *axes.bbox.padded(3).max))
+        # The background has the order zero.
+        if not line.get_visible() or not len(path.vertices) or line.get_zorder() <= 0:
+            continue
+        if line.get_linestyle() not in ("None", "none", "", " "):
+            paths.append((path, False))
+        elif line.get_marker() not in ("None", "none", "", " "):
+            paths += [(_square(place, line.get_markersize()), True) for place in path.vertices[path.codes != path.STOP]]
+    for collection in axes.collections:
+        if collection.get_zorder() <= 0:
+            continue
+        if isinstance(collection, PathCollection):
+            places = collection.get_offset_transform().transform(collection.get_offsets())
+            paths += [(_square(place, 4), True) for place in places]
+        elif collection.get_visible() and collection.get_array() is None:
+            transform = collection.get_transform()
+            paths += [
+                (transform.transform_path(path), bool(len(collection.get_facecolor())))
+                for path in collection.get_paths()
+            ]
+    return [(path, filled) for path, filled in paths if np.isfinite(path.vertices).all()]
+
+
+def _square(place, size):
+    """A symbol of so many points, at 200 pixels per inch."""
+    corners = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0]])
+    return Path(np.asarray(place) + 0.5 * size * 200 / 72 * corners)
+
+
+def watched(cube):
+    """A cube, and the set of names that are read from it or from its parts from now on."""
+    seen = set()
+
+    class Watched(xr.Dataset):
+        __slots__ = ()
+
+        def __getitem__(self, key):
+            if isinstance(key, str):
+                seen.add(key)
+            return super().__getitem__(key)
+
+    return Watched(cube.data_vars, cube.coords, cube.attrs), seen
+
+
+def without_flags(cube, seen):
+    """Lines about the variables of a cube that are among the names `seen`, where none of their flags is."""
+    found = []
+    for name, array in linked(cube).data_vars.items():
+        # A path by iterations shows itself whether it has settled.
+        if "iteration" in array.dims:
+            continue
+        flags = {other for other in array.attrs.get("ancillary_variables", "").split() if judges(other)} - NOT_JUDGED
+        if name in seen and flags and not flags & seen:
+            found.append(f"{name} is drawn without its flags: {', '.join(sorted(flags))}")
+    return found
+
+
 def of_family(project, folder, family):
     """Faults of the figures of a family, drawn from the cubes below `folder`, by figure."""
     found = {}
@@ -45,7 +135,13 @@ def of_family(project, folder, family):
         if figure.family == family:
             cubes = {cube: read(folder / item.cube_path(project.run.folder)) for cube, item in figure.cubes.items()}
             module = importlib.import_module(figure.module)
-            found[name] = faults(module.draw(cubes))
+            watched_cubes = {cube: watched(dataset) for cube, dataset in cubes.items()}
+            drawn = module.draw({cube: dataset for cube, (dataset, _) in watched_cubes.items()})
+            found[name] = faults(drawn)
+            if family in EXAMINED:
+                found[name] += [line for axes in drawn.axes for line in covered(axes)]
+                for cube, (_, seen) in watched_cubes.items():
+                    found[name] += [f"{cube}: {line}" for line in without_flags(cubes[cube], seen)]
             # The numbers of the caption.
             wanted = {number for number, _ in PLACEHOLDER.findall(figure.caption.read_text(encoding="utf-8"))}
             given = set(module.numbers(cubes)) if hasattr(module, "numbers") else set()

@@ -1,0 +1,76 @@
+"""What the smoke run looks for in figures: each fault is found in a figure that has it, and in no other one."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import figure_faults
+from attention_limits.pipeline.cubes.readings import passed
+from attention_limits.plotting import NARROW, house_style, legend_below, new_figure
+
+X = np.linspace(0.0, 1.0, 50)
+
+
+@house_style
+def figure(legend=None, label=None, draw=lambda axes: axes.plot(X, X, label="a curve"), width=NARROW):
+    """A line from corner to corner, with a legend or a label at a place of the axes."""
+    made, axes = new_figure(1, 1, width, 3.0)
+    draw(axes)
+    if legend:
+        axes.legend(loc=legend)
+    if label:
+        axes.text(*label, "a label", ha="center", va="center")
+    return made
+
+
+def covered(made):
+    """The faults of a drawn figure, and what its legends and labels cover."""
+    return figure_faults.faults(made) + [line for axes in made.axes for line in figure_faults.covered(axes)]
+
+
+def test_legends_and_labels_that_cover_data_are_found():
+    assert covered(figure("upper left", (0.8, 0.2))) == []
+    assert covered(figure("upper right")) == ["the legend covers what is drawn"]
+    assert covered(figure("upper left", (0.5, 0.5))) == ["'a label' covers what is drawn"]
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda axes: axes.plot([0.0, 0.93, 1.0], [0.0, 0.95, 0.0], "o", label="symbols"),
+        lambda axes: axes.errorbar([0.5, 0.93], [0.1, 0.1], [0.05, 0.9], linestyle="none", label="bars"),
+        lambda axes: axes.fill_between(X, 0.0, X, label="a band"),
+        lambda axes: axes.scatter([0.0, 0.93, 1.0], [0.0, 0.95, 0.0], label="a cloud"),
+    ],
+    ids=["symbols", "bars", "band", "cloud"],
+)
+def test_every_kind_of_data_counts(draw):
+    assert covered(figure("upper right", draw=draw)) == ["the legend covers what is drawn"]
+    assert covered(figure("upper left", draw=draw)) == []
+
+
+@house_style
+def test_a_legend_below_covers_nothing():
+    made, axes = new_figure(1, 1, NARROW, 3.0)
+    axes.plot(X, X, label="a curve")
+    legend_below(made, axes)
+    assert covered(made) == []
+
+
+def test_widths_and_sizes_of_text():
+    assert figure_faults.faults(figure(width=5.0)) == ["width 5 inches"]
+    small = figure(draw=lambda axes: axes.set_title("tiny", fontsize=6))
+    assert figure_faults.faults(small) == ["'tiny' in 6 points"]
+
+
+def test_a_variable_without_its_flag_is_found():
+    dims = ("alpha", "replica")
+    cube = xr.Dataset({name: (dims, np.ones((3, 2))) for name in ("overlap", "converged", "iterations")})
+    for name in cube:
+        cube[name].attrs["estimator"] = "theory"
+    watched, seen = figure_faults.watched(cube)
+    assert watched.isel(alpha=0).overlap.shape == (2,)
+    assert seen == {"overlap"}
+    assert figure_faults.without_flags(cube, seen) == ["overlap is drawn without its flags: converged"]
+    passed(watched.isel(alpha=[0, 1]), "overlap")
+    assert figure_faults.without_flags(cube, seen) == []
