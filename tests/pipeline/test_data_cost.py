@@ -3,6 +3,8 @@
 import importlib.util
 from pathlib import Path
 
+import pytest
+
 import attention_limits as al
 
 ROOT = Path(__file__).parents[2]
@@ -15,6 +17,7 @@ def _tool():
     return module
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_drawn_sequences():
     """At smoke: n M D of the realised numbers of sequences that a cube of GAMP states, for each point and replica."""
     tool = _tool()

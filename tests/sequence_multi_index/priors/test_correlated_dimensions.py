@@ -39,11 +39,12 @@ def ridge_error(alpha):
     return NOISE / (ridge * v) - NOISE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 4.0])
 def test_state_evolution_of_linear_regression_is_ridge_in_closed_form(alpha):
     """Over scramblings of few nodes, which are the only error; false-alarm rate 1e-4."""
     channel, found = channel_of(OutputNoise(Linear(), NOISE)), []
-    for nodes in node_sets(channel.link, 512, 8, seed=1):
+    for nodes in node_sets(channel.link, 512, 4, seed=1):
         point = solve(channel, alpha, nodes, 1e-3, search_settings(tolerance=1e-6), prior=PRIOR)
         assert point.converged
         found.append(1.0 - point.value[0, 0])
@@ -90,6 +91,7 @@ def test_equal_eigenvalues_are_independent_dimensions():
     assert other.free_entropy(overlap, precision) == pytest.approx(one.free_entropy(overlap, precision), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_fixed_point_is_stationary_in_the_free_entropy():
     """dPhi / dt = 0 at t = 1 along Q(t Q_hat), two layers."""
     prior = CorrelatedDimensions(np.eye(2), SPECTRUM)
@@ -137,6 +139,7 @@ def test_gamp_follows_state_evolution_from_an_informed_start(link, alpha):
     assert_mean(excess, 0.0, iterations / dimension)
 
 
+@pytest.mark.slow
 def test_trajectory_ends_at_the_fixed_point():
     prior, channel = CorrelatedDimensions(np.eye(1), SPECTRUM), channel_of(OutputNoise(Linear(), NOISE))
     nodes = node_sets(channel.link, 512, 1, seed=8)[0]

@@ -67,6 +67,7 @@ def test_linear_regression_has_the_solution_in_closed_form():
     np.testing.assert_allclose(path.loss, error + noise, atol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", [DeepAttention(1.0), DeepAttention(0.5, 1.0, 3), phase_retrieval()], ids=str)
 def test_flow_without_noise_descends_the_population_loss(link):
     """At rate 0, dM/ds = -(2 L_Q M + L_M R) and dQ/ds = -(2 L_Q Q + L_M M^T) - its transpose, L the loss on the same nodes.
@@ -99,6 +100,7 @@ def test_flow_without_noise_descends_the_population_loss(link):
     assert np.std(excess, axis=0).max() < 0.2 * scale
 
 
+@pytest.mark.slow
 def test_loss_falls_along_the_flow_without_noise():
     start = random_start(np.random.default_rng(5).standard_normal((2, 500)), 0.9, np.random.default_rng(6))
     path = flow(Averages(DeepAttention(1.0), 4096, np.random.default_rng(7)), start, 0.0, settings(100.0))

@@ -53,7 +53,7 @@ class CorrelatedDimensions(GaussianRows):
         return s[:, None] / (1.0 + np.outer(s, values)), values, s, columns
 
     def posterior(self, b, precision):
-        """See `Prior`; b has one row for each dimension."""
+        """See `Prior`; `b` has one row for each dimension, at the `precision` (P, P)."""
         gains, values, s, columns = self._gains(precision, len(b))
         along = b @ columns
         logs = 0.5 * np.sum(gains * along**2 - np.log1p(np.outer(s, values)), axis=1)
@@ -61,13 +61,13 @@ class CorrelatedDimensions(GaussianRows):
         return WeightPosterior(logs, (gains * along) @ columns.T, covariance)
 
     def denoise(self, b, precision, hint=0.0, weight=1.0):
-        """See `Prior`; the mean is linear in b."""
+        """See `Prior` for `precision`, `hint` and `weight`; the mean is linear in `b`."""
         gains, _, _, columns = self._gains(precision + hint * np.eye(self.rows), b.shape[1])
         mean = ((b.T @ columns) * gains) @ columns.T
         return weight * mean.T, (columns * gains.mean(axis=0)) @ columns.T
 
     def overlap(self, precision, largest=LARGEST_OVERLAP):
-        """See `Prior`."""
+        """See `Prior` for `precision` and `largest`."""
         values, columns = self._modes(precision)
         return self._average(values, columns, largest)
 
@@ -79,25 +79,25 @@ class CorrelatedDimensions(GaussianRows):
         return 0.5 * (found + found.T)
 
     def confined(self, subspace, precision):
-        """See `Prior`."""
+        """See `Prior` for `subspace` and `precision`."""
         values, vectors = np.linalg.eigh(clip_spectrum(precision, 0.0, np.inf))
         return self._average(values, self.root @ subspace @ vectors)
 
     def free_entropy(self, overlap, precision):
-        """See `Prior`; an error of the precision enters in second order."""
+        """See `Prior` for `overlap`; an error of the `precision` enters in second order."""
         values, _ = self._modes(precision)
         products = np.outer(self.spectrum.values, values)
         of_weights = 0.5 * float(np.sum(self.spectrum.shares @ (products - np.log1p(products))))
         return of_weights - 0.5 * float(np.sum(overlap * precision))
 
     def draw(self, dimension, generator):
-        """See `Prior`."""
+        """See `Prior` for `dimension` and `generator`."""
         return np.sqrt(self.spectrum.of_dimensions(dimension)) * super().draw(dimension, generator)
 
     def start(self, overlap, dimension, generator):
-        """See `Prior`; the noise has the law of the weights."""
+        """See `Prior` for `dimension` and `generator`; the noise has the law of the weights and the share `overlap`."""
         return np.sqrt(overlap) * self.draw(dimension, generator)
 
     def subset(self, rows):
-        """See `Prior`."""
+        """See `Prior` for `rows`."""
         return CorrelatedDimensions(self.second_moment[np.ix_(rows, rows)], self.spectrum)

@@ -1,7 +1,8 @@
 """The spectrum of the covariance Sigma between the D dimensions of a token, tr Sigma / D = 1.
 
 A spectrum is a finite number of eigenvalues with shares of the dimensions: then theory and simulations have the same Sigma, and
-no quadrature of a density adds an error. Its participation ratio (tr Sigma)^2 / (D tr Sigma^2) is 1 for independent dimensions.
+no quadrature of a density adds an error (derived in this module). Its participation ratio (tr Sigma)^2 / (D tr Sigma^2) is 1 for
+independent dimensions.
 """
 
 from collections.abc import Mapping
@@ -99,7 +100,7 @@ def of_values(values, shares=None) -> Spectrum:
 
 
 def of_file(path: Path) -> Spectrum:
-    """The spectrum in a text file: one eigenvalue per line, or an eigenvalue and its share; `#` begins a comment.
+    """The spectrum in the text file `path`: one eigenvalue per line, or an eigenvalue and its share; `#` begins a comment.
 
     Raises
     ------

@@ -106,7 +106,7 @@ class Flow:
 
 
 def random_start(teacher, initial_std, generator) -> Overlaps:
-    """Overlaps of weights sigma N(0, 1), sigma = `initial_std`, with the `teacher` W* (P, D)."""
+    """Overlaps of weights sigma N(0, 1), drawn with `generator`, sigma = `initial_std`, with the `teacher` W* (P, D)."""
     weights = initial_std * generator.standard_normal(teacher.shape)
     return overlaps_of(weights, teacher)
 
