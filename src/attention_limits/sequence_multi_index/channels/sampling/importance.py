@@ -12,17 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.numerics.simd.aligned_arrays import NUMBERS_AT_ONCE
-from attention_limits.sequence_multi_index.links.link import (
-    Link,
-    candidates_of,
-    inference,
-)
+from attention_limits.sequence_multi_index.channels.sampling.importance_kernels import draw, moments
+from attention_limits.sequence_multi_index.links.link import Link, candidates_of, inference
 
+# Numbers of the arrays of one block of outputs, which stay in the second-level cache.
+BLOCK = 100_000
 # With more sampled rows only a change of all signs at once extends the nodes: for all changes the nodes would be too few.
 MAX_SIGNED_ROWS = 4
-
-
 # Rows with a known fraction below the first number are drawn independently of omega; above the second number they follow omega.
 INDEPENDENT_BELOW, FOLLOWING_ABOVE = 0.1, 0.3
 # Below this effective fraction of the nodes an output gets a separate proposal; largest number of such proposals.
@@ -174,49 +170,6 @@ def adaptive_moments(samples: Sequence[Callable], V, omega, free: int, count: in
     return found
 
 
-def _draw(prior, proposals, nodes):
-    """Deviations (n, K S, F, M) of the free rows from omega, and log prior / mixture (n, K S), from nodes (S, F, M)."""
-    n, several, size = proposals.centre.shape
-    free = len(prior.whitening)
-    steps = nodes.reshape(len(nodes), size) @ proposals.spread.transpose(0, 1, 3, 2)
-    deviation = (proposals.centre[:, :, None] + steps).reshape(n, several * len(nodes), size)
-    # Under each of the Gaussians, up to the factor of all.
-    inverse = np.linalg.inv(proposals.spread)
-    white = (deviation[:, None] - proposals.centre[:, :, None]) @ inverse.transpose(0, 1, 3, 2)
-    log_density = -0.5 * np.sum(white**2, axis=3) - proposals.log_volume[:, :, None]
-    mixture = np.logaddexp.reduce(log_density, axis=1) - np.log(several)
-    tokens = nodes.shape[2]
-    deviation = deviation.reshape(n, several * len(nodes), free, tokens)
-    xi = np.einsum("pq,nsqa->nspa", prior.whitening, deviation, optimize=True)
-    log_prior = tokens * np.sum(np.log(np.diag(prior.whitening))) - 0.5 * np.einsum("nspa,nspa->ns", xi, xi)
-    return deviation, log_prior - mixture
-
-
-def _weigh(link, observed, omega, prior, proposals, nodes):
-    """Deviations h - omega (n, K S, C, P, M) of the candidates and their log-weights (n, K S, C)."""
-    free, tokens = len(prior.whitening), link.tokens
-    deviation, log_ratio = _draw(prior, proposals, nodes[:, : free * tokens].reshape(len(nodes), free, tokens))
-    fields = omega[:, None, :free] + deviation
-    if free == link.rows:
-        # All rows are drawn: the output only gives the weights.
-        return deviation[:, :, None], (log_ratio + link.log_likelihood(observed, fields))[:, :, None]
-    angles = np.tile(nodes[:, free * tokens :], (proposals.centre.shape[1], 1))
-    candidates, log_weight = candidates_of(link, observed, fields, angles)
-    bound = candidates - omega[:, None, None, free:]
-    # A missing candidate has weight zero and must not spoil the sums.
-    bound = np.where(np.isfinite(log_weight)[..., None, None], bound, 0.0)
-    excess = bound - np.einsum("pq,nsqa->nspa", prior.regression, deviation, optimize=True)[:, :, None]
-    white = np.einsum("pq,nskqa->nskpa", np.linalg.inv(prior.rest), excess, optimize=True)
-    size = (link.rows - free) * tokens
-    log_density = (
-        -0.5 * np.einsum("nskpa,nskpa->nsk", white, white)
-        - 0.5 * size * np.log(2.0 * np.pi)
-        - tokens * np.sum(np.log(np.diag(prior.rest)))
-    )
-    both = np.broadcast_to(deviation[:, :, None], (*candidates.shape[:3], free, tokens))
-    return np.concatenate([both, bound], axis=3), log_ratio[:, :, None] + log_weight + log_density
-
-
 def fibre_moments(link: Link, observed, omega, V, nodes, proposals: Proposals | None = None):
     """Posterior moments of the fields, one set of nodes for all outputs.
 
@@ -240,33 +193,42 @@ def fibre_moments(link: Link, observed, omega, V, nodes, proposals: Proposals | 
         log Z_out; first and second moments of h - omega; effective sample size (sum w)^2 / sum w^2, infinite for a finite sum. An
         output that no node explains keeps the moments of the prior, with log Z -inf and sample size zero.
     """
-    n, size = len(observed), link.rows * link.tokens
-    free = drawn_rows(link)
+    n, rows, tokens = omega.shape
+    free, size = drawn_rows(link), rows * tokens
     proposals = shared_proposal(V, omega, free) if proposals is None else proposals
-    prior, count = split_prior(V, free), proposals.centre.shape[1] * len(nodes)
-    log_z, mean, second, effective = np.empty(n), np.empty((n, size)), np.empty((n, size, size)), np.empty(n)
-    # A layer holds M^2 numbers.
-    block = max(1, NUMBERS_AT_ONCE // (count * size * max(1, link.tokens // 2)))
+    prior, several = split_prior(V, free), proposals.centre.shape[1]
+    count, drawn = several * len(nodes), np.ascontiguousarray(nodes[:, : free * tokens].T)
+    half_squares = 0.5 * np.sum(drawn**2, axis=0)
+    angles = np.tile(nodes[:, free * tokens :], (several, 1))
+    # The moments of the prior stay where no node explains the output.
+    found = np.empty(n), np.zeros((n, size)), np.tile(np.kron(V, np.eye(tokens)), (n, 1, 1)), np.empty(n)
+    block = max(1, BLOCK // (count * size * tokens))
     for first in range(0, n, block):
         part = slice(first, first + block)
-        own = Proposals(proposals.centre[part], proposals.spread[part])
-        deviation, log_weight = _weigh(link, observed[part], omega[part], prior, own, nodes)
-        shift = np.max(log_weight, axis=(1, 2), keepdims=True)
-        shift = np.where(np.isfinite(shift), shift, 0.0)
-        weight = np.exp(log_weight - shift)
-        total = weight.sum(axis=(1, 2))
-        per_node = weight.sum(axis=2)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log_z[part] = np.log(total / count) + shift[:, 0, 0]
-            effective[part] = np.nan_to_num(total**2 / np.sum(per_node**2, axis=1)) if count > 1 else np.inf
-            weight /= total[:, None, None]
-        flat = deviation.reshape(len(total), -1, size)
-        weighted = weight.reshape(len(total), -1, 1) * flat
-        unexplained = total == 0
-        mean[part] = np.where(unexplained[:, None], 0.0, weighted.sum(axis=1))
-        moments = np.einsum("nki,nkj->nij", weighted, flat, optimize=True)
-        second[part] = np.where(unexplained[:, None, None], np.kron(V, np.eye(link.tokens)), moments)
-    return log_z, mean, second, effective
+        some, spread = omega[part], np.ascontiguousarray(proposals.spread[part])
+        deviation, log_ratio = np.empty((len(some), free * tokens, count)), np.empty((len(some), count))
+        fields = np.empty((len(some), count, free, tokens))
+        draw(
+            drawn, half_squares, np.ascontiguousarray(proposals.centre[part]), spread, np.linalg.inv(spread),
+            proposals.log_volume[part],
+            prior.whitening, some, deviation, log_ratio, fields,
+        )  # fmt: skip
+        if free == rows:
+            # All rows are drawn: the output only gives the weights.
+            candidates = np.empty((len(some), count, 1, 0, tokens))
+            log_weight = link.log_likelihood(observed[part], fields)[:, :, None]
+        else:
+            candidates, log_weight = candidates_of(link, observed[part], fields, angles)
+        moments(
+            deviation, log_ratio, np.ascontiguousarray(candidates, dtype=float), np.ascontiguousarray(log_weight, dtype=float),
+            some, prior.regression, np.linalg.inv(prior.rest), tuple(values[part] for values in found),
+        )  # fmt: skip
+    log_z, mean, second, effective = found
+    if count == 1:
+        effective[effective > 0] = np.inf
+    unknown = np.isnan(log_z)
+    mean[unknown], second[unknown] = np.nan, np.nan
+    return found
 
 
 def drawn_rows(link: Link) -> int:
