@@ -6,6 +6,7 @@ In reading order:
 - roots: roots of many functions at once
 - polynomial_minima: all minima of a polynomial
 - cholesky_kernels: factors of small matrices
+- small_systems: linear systems of many small matrices
 
 May import it: the families.
 """

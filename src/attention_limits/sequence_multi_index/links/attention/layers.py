@@ -5,6 +5,8 @@ The layers are those of Troiani et al. 2025 (arXiv:2502.00901), the inversion is
 
 import numpy as np
 
+from attention_limits.numerics.solvers.small_systems import solve
+
 TWO_TOKENS = "the output is inverted for two tokens only (tokens: 2)"
 
 
@@ -147,12 +149,10 @@ def last_row(transposed, observed):
     -------
     candidates (n, S, 2, 1, M), log_weight (n, S, 2)
     """
-    log_determinant = np.linalg.slogdet(transposed)[1]
-    singular = np.isneginf(log_determinant)
-    invertible = np.where(singular[..., None, None], np.eye(transposed.shape[-1]), transposed)
-    last = np.linalg.solve(invertible, observed[:, None, :, None])[..., 0]
-    candidates = np.stack([last, -last], axis=2)[:, :, :, None, :]
-    return candidates, np.repeat(np.where(singular, -np.inf, -log_determinant)[:, :, None], 2, axis=2)
+    last, log_determinant = solve(transposed, observed[:, None, :, None])
+    candidates = last[:, :, None, None, :, 0] * np.array([1.0, -1.0])[:, None, None]
+    log_weight = np.where(np.isneginf(log_determinant), -np.inf, -log_determinant)
+    return candidates, np.repeat(log_weight[:, :, None], 2, axis=2)
 
 
 def apply(matrix, vector):

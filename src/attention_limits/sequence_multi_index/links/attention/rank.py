@@ -17,6 +17,7 @@ from math import lgamma, log, pi
 
 import numpy as np
 
+from attention_limits.numerics.solvers.small_systems import solve
 from attention_limits.sequence_multi_index.links.attention.base import AttentionLayers
 from attention_limits.sequence_multi_index.links.attention.deep import softmax_rows
 from attention_limits.sequence_multi_index.links.attention.layers import head_weights, require_heads
@@ -135,14 +136,12 @@ class RankAttention(AttentionLayers):
             s = np.abs(observed[:, 0, 0] - observed[:, 0, 1])
             surface = log(2.0) + 0.5 * p * log(pi) - lgamma(0.5 * p)
             log_weight += (surface - log(2.0) + (p - 3) * np.log(s))[:, None]
-        log_determinant = np.linalg.slogdet(transposed)[1]
-        singular = np.isneginf(log_determinant)
-        invertible = np.where(singular[..., None, None], np.eye(M), transposed)
-        last = np.linalg.solve(invertible, np.swapaxes(v, -1, -2))
+        last, log_determinant = solve(transposed, np.swapaxes(v, -1, -2))
         turned = _turned(np.swapaxes(last, -1, -2)) / np.sqrt(weights)[:, None]
-        log_weight -= p * log_determinant + 0.5 * M * np.log(weights).sum()
+        log_weight -= 0.5 * M * np.log(weights).sum()
         # Each rotation alone has the whole weight.
-        log_weight = np.where(singular, -np.inf, log_weight - np.log(turned.shape[2]))
+        log_weight -= np.log(turned.shape[2])
+        log_weight = np.where(np.isneginf(log_determinant), -np.inf, log_weight - p * log_determinant)
         return turned, np.repeat(log_weight[:, :, None], turned.shape[2], axis=2)
 
 

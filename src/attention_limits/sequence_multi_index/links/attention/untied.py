@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention_limits.numerics.solvers.small_systems import solve
 from attention_limits.sequence_multi_index.links.attention.base import AttentionLayers
 from attention_limits.sequence_multi_index.links.attention.deep import softmax_rows
 from attention_limits.sequence_multi_index.links.attention.layers import apply, inverse_of_two
@@ -93,11 +94,8 @@ class UntiedAttention(AttentionLayers):
         """The fibre for three or more tokens."""
         transposed = self._transfer(free)
         read, log_weight = keys_and_queries(observed, angles, (1.0 + self.skip) ** (self.depth - 1))
-        log_determinant = np.linalg.slogdet(transposed)[1]
-        regular = np.isfinite(log_determinant)
-        transposed = np.where(regular[..., None, None], transposed, np.eye(self.tokens))
-        last = np.linalg.solve(transposed[:, :, None], np.swapaxes(read, -1, -2))
-        log_weight = np.where(regular[..., None], log_weight - 2.0 * log_determinant[..., None], -np.inf)
+        last, log_determinant = solve(transposed[:, :, None], np.swapaxes(read, -1, -2))
+        log_weight = np.where(np.isfinite(log_determinant), log_weight - 2.0 * log_determinant, -np.inf)
         return np.swapaxes(last, -1, -2), log_weight
 
 
