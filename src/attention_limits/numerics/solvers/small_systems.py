@@ -1,4 +1,4 @@
-"""Linear systems of many small matrices; LAPACK, which `numpy.linalg` calls for each matrix, takes three to four times as long."""
+"""Linear systems of many small matrices; LAPACK, which `numpy.linalg` calls for each matrix, takes three times as long or more."""
 
 import numpy as np
 
