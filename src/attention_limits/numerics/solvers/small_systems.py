@@ -1,4 +1,4 @@
-"""Linear systems of many small matrices; LAPACK, which `numpy.linalg` calls for each matrix, takes three times as long or more."""
+"""Linear systems of many small matrices; LAPACK, which `numpy.linalg` calls for each of them, takes three times as long."""
 
 import numpy as np
 
