@@ -100,7 +100,7 @@ def variance_growth(count, sizes, repeats):
 
 
 def sampling_row(overlaps, samples, repeats):
-    """Importance sampling for deep attention with these overlaps: ours against the channel of any link with one proposal for all outputs.
+    """Importance sampling for deep attention with these overlaps: ours against the channel of any link, one proposal.
 
     Both take two scramblings of equally many nodes; errors are those of the sampling, against 64 times the nodes.
     """
@@ -138,7 +138,7 @@ def sampling_row(overlaps, samples, repeats):
         ratio=Spread.of(np.divide(plain_seconds, our_seconds)),
         baseline_errors={"E[h]": Spread.of(np.sqrt(squares[0]))},
         our_errors={"E[h]": Spread.of(np.sqrt(squares[1]))},
-        note=f"importance sampling, 2 × {SAMPLING_NODES} nodes, {samples} outputs; baseline: the channel of any link, one proposal for all "
+        note=f"importance sampling, 2 × {SAMPLING_NODES} nodes, {samples} outputs; baseline: any link, one proposal for all "
         "outputs; errors of the posterior mean in prior standard deviations, against 64 times the nodes; error² × time of the "
         f"baseline divided by ours: {typical:.2g} for the median output, {average:.2g} for the mean of error²",
     )
