@@ -11,12 +11,15 @@ from scipy.stats import multivariate_normal
 from agreement import assert_mean
 from attention_limits.attention_indexed.channels.hardmax import two_tokens
 from attention_limits.attention_indexed.model.sizes import Sizes
+from attention_limits.attention_indexed.schema.two_layers import TwoLayersStateEvolution
 from attention_limits.attention_indexed.two_layers.amp import draw_dataset, run
 from attention_limits.attention_indexed.two_layers.contrasts import matrices
 from attention_limits.attention_indexed.two_layers.hardmax import HardmaxLayers, _normal_slopes
 from attention_limits.attention_indexed.two_layers.state_evolution import solve
 from attention_limits.numerics.differences import FIRST, OFFSETS
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+
+Solver = TwoLayersStateEvolution.Solver
 
 pytestmark = pytest.mark.slow
 
@@ -145,7 +148,7 @@ def test_outputs_of_a_probability_below_rounding_add_no_information(V):
 def test_amp_follows_state_evolution():
     """d = 40 at alpha = 0.5, three data sets of 20 iterations; the allowance is the finite size, 2/d + 2/r + d / (16 n)."""
     model, dimension = HardmaxLayers(), 40
-    theory = solve(model, 0.5, 0.5, gaussian_nodes(4, 128, np.random.default_rng(6), 1.0), tolerance=1e-3).value
+    theory = solve(model, 0.5, 0.5, gaussian_nodes(4, 128, np.random.default_rng(6), 1.0), Solver(tolerance=1e-3)).value
     errors = []
     for seed in range(3):
         data = draw_dataset(model, Sizes(800, dimension, 20), np.random.default_rng(seed))

@@ -12,11 +12,14 @@ from attention_limits.attention_indexed.amp.sample_sums import all_scores
 from attention_limits.attention_indexed.model.scores import draw_sequences, draw_weights
 from attention_limits.attention_indexed.model.sizes import Sizes
 from attention_limits.attention_indexed.priors.denoisers.wishart import effective_dimension, mmse
+from attention_limits.attention_indexed.schema.two_layers import TwoLayersStateEvolution
 from attention_limits.attention_indexed.two_layers.amp import draw_dataset, run, traceless
 from attention_limits.attention_indexed.two_layers.state_evolution import solve
 from attention_limits.attention_indexed.two_layers.two_tokens.softmax import SPREADS, TwoLayers, contrasts, slopes
 from attention_limits.numerics.differences import FIRST, OFFSETS, SECOND
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+
+Solver = TwoLayersStateEvolution.Solver
 
 pytestmark = pytest.mark.slow
 
@@ -178,8 +181,8 @@ def test_the_second_layer_is_learned_like_a_single_one_where_the_mixing_is_known
 def test_both_layers_are_recovered_from_two_equations_for_all_parameters():
     """nu d^2 parameters per layer, so alpha = nu; 10 % on either side, more than the noise of 256 nodes."""
     model, recovery = TwoLayers(), float(effective_dimension(0.5))
-    below = solve(model, 0.5, 0.9 * recovery, nodes(256, 7))
-    above = solve(model, 0.5, 1.1 * recovery, nodes(256, 7))
+    below = solve(model, 0.5, 0.9 * recovery, nodes(256, 7), Solver())
+    above = solve(model, 0.5, 1.1 * recovery, nodes(256, 7), Solver())
     assert below.converged
     assert np.all(below.value > 1e-4)
     assert above.converged
@@ -189,14 +192,16 @@ def test_both_layers_are_recovered_from_two_equations_for_all_parameters():
 def test_state_evolution_begins_as_its_first_order_in_alpha():
     """1 - V_l = alpha k_l(1, 1) (1 - mmse slope): for D -> infinity mmse(D) = 1 - 1/D."""
     averages = TwoLayers().averages([1.0, 1.0], nodes(256, 8))
-    found = solve(TwoLayers(), 0.5, 1e-4, nodes(256, 8))
+    found = solve(TwoLayers(), 0.5, 1e-4, nodes(256, 8), Solver())
     np.testing.assert_allclose(1.0 - found.value, 1.0 - mmse(0.5, 1.0 / (1e-4 * averages.information)), rtol=5e-3)
     np.testing.assert_allclose(1.0 - found.value, 1e-4 * averages.information, rtol=5e-3)
-    assert np.all(solve(TwoLayers(), 0.5, 0.0, nodes(16, 0)).value == 1.0)
+    assert np.all(solve(TwoLayers(), 0.5, 0.0, nodes(16, 0), Solver()).value == 1.0)
 
 
 def test_starts_meet_at_one_fixed_point():
-    uninformed, informed = (solve(TwoLayers(), 0.5, 0.25, nodes(256, 9), start=s) for s in ((1.0, 1.0), (1e-3, 1e-3)))
+    uninformed, informed = (
+        solve(TwoLayers(), 0.5, 0.25, nodes(256, 9), Solver(), start=s) for s in ((1.0, 1.0), (1e-3, 1e-3))
+    )
     np.testing.assert_allclose(uninformed.value, informed.value, rtol=5e-3)
 
 
@@ -204,7 +209,7 @@ def test_amp_follows_state_evolution_and_knows_its_error():
     """d = 50 at alpha = 0.1, 6 data sets; the allowance of 0.04 is the finite size, 2/d of an error of order one. Without the
     measured variance two of them end at an error of 5.9, with an estimate larger than any posterior mean."""
     model, dimension, alpha = TwoLayers(), 50, 0.1
-    theory = np.array([solve(model, 0.5, alpha, nodes(256, seed)).value for seed in range(4)])
+    theory = np.array([solve(model, 0.5, alpha, nodes(256, seed), Solver()).value for seed in range(4)])
     runs = []
     for seed in range(6):
         data = draw_dataset(model, Sizes(round(alpha * dimension**2), dimension, 25), np.random.default_rng(seed))

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from attention_limits.attention_indexed.priors.denoisers.wishart import mmse
+from attention_limits.attention_indexed.schema.two_layers import TwoLayersStateEvolution
 from attention_limits.attention_indexed.two_layers.layers import Averages
 from attention_limits.attention_indexed.two_layers.state_evolution import RECOVERED, compare
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+
+Solver = TwoLayersStateEvolution.Solver
 
 RATIO = 0.1
 NODES = gaussian_nodes(1, 16, np.random.default_rng(0), 1.0)
@@ -62,7 +65,7 @@ BEGIN, EQUAL, END = one_layer()
     [(0.9 * BEGIN, True, 0.0), (0.99 * EQUAL, False, 0.0), (1.01 * EQUAL, False, 1.0), (1.1 * END, True, 0.0)],
 )
 def test_the_larger_free_entropy_is_bayes_optimal(alpha, unique, optimal):
-    found = compare(Separate(), RATIO, alpha, NODES, tolerance=1e-8, max_iterations=2000)
+    found = compare(Separate(), RATIO, alpha, NODES, Solver(tolerance=1e-8, max_iterations=2000))
     assert found.unique == unique
     assert found.bayes_optimal == optimal
     assert (found.free_entropy == 0) == unique
@@ -72,7 +75,7 @@ def test_the_larger_free_entropy_is_bayes_optimal(alpha, unique, optimal):
 def test_the_difference_of_free_entropies_vanishes_at_equal_areas():
     """It grows by A per alpha: on both sides of alpha_IT it has the same size, up to its curvature."""
     below, above = (
-        compare(Separate(), RATIO, factor * EQUAL, NODES, tolerance=1e-8, max_iterations=2000).free_entropy
+        compare(Separate(), RATIO, factor * EQUAL, NODES, Solver(tolerance=1e-8, max_iterations=2000)).free_entropy
         for factor in (0.99, 1.01)
     )
     assert below < 0 < above
@@ -83,7 +86,7 @@ def test_a_sign_within_three_errors_is_not_decided():
     """k_1 of the parts scatters by 1 %: their errors of F exceed F next to alpha_IT, and not far from it."""
     model = Separate(noise=0.01)
     near, far = (
-        compare(model, RATIO, alpha, NODES, tolerance=1e-8, max_iterations=2000)
+        compare(model, RATIO, alpha, NODES, Solver(tolerance=1e-8, max_iterations=2000))
         for alpha in (1.001 * EQUAL, 0.3 * EQUAL + 0.7 * END)
     )
     assert math.isnan(near.bayes_optimal)
@@ -92,7 +95,7 @@ def test_a_sign_within_three_errors_is_not_decided():
 
 
 def test_without_convergence_nothing_is_decided():
-    found = compare(Separate(), RATIO, EQUAL, NODES, tolerance=1e-8, max_iterations=1)
+    found = compare(Separate(), RATIO, EQUAL, NODES, Solver(tolerance=1e-8, max_iterations=1))
     assert not found.unique
     assert math.isnan(found.free_entropy)
     assert math.isnan(found.bayes_optimal)
@@ -109,7 +112,7 @@ class Exact(Separate):
 
 @pytest.mark.parametrize(("equations", "optimal"), [(2, 1.0), (None, math.nan)])
 def test_exact_recovery_has_an_infinite_free_entropy_where_outputs_are_continuous(equations, optimal):
-    found = compare(Exact(equations=equations), RATIO, 0.3, NODES, tolerance=1e-8, max_iterations=2000)
+    found = compare(Exact(equations=equations), RATIO, 0.3, NODES, Solver(tolerance=1e-8, max_iterations=2000))
     assert np.all(found.informed.value < RECOVERED)
     assert np.all(found.uninformed.value > 0.1)
     np.testing.assert_equal(found.bayes_optimal, optimal)

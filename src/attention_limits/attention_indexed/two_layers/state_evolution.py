@@ -12,6 +12,7 @@ Bayes-optimal one.
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from attention_limits.attention_indexed.two_layers.two_tokens.softmax import Two
 from attention_limits.numerics.probability.statistics import PARTS, node_error
 from attention_limits.numerics.solvers.fixed_point import FixedPoint, iterate
 
+# See `numerics.solvers.fixed_point.iterate`.
+LOOKAHEAD = 8
 # A smaller V counts as exact recovery.
 RECOVERED = 1e-7
 # Largest difference of the errors of one fixed point from two starts: relative, and absolute for errors near zero.
@@ -53,16 +56,25 @@ def recovery_threshold(model: Model, ratio: float) -> float:
     return float(model.layers / model.equations * effective_dimension(ratio))
 
 
-def solve(
-    model: Model,
-    ratio: float,
-    alpha: float,
-    nodes,
-    start=(1.0, 1.0),
-    tolerance=1e-4,
-    max_iterations=200,
-    lookahead=8,
-) -> FixedPoint:
+class Settings(Protocol):
+    """The settings that the search reads; the section `schema.two_layers.TwoLayersStateEvolution.Solver` has them.
+
+    Attributes
+    ----------
+    tolerance : float
+        Largest accepted change of log V per iteration.
+    max_iterations : int
+        Largest number of evaluations of the map.
+    informed_start : float
+        Error V at which the informed start begins.
+    """
+
+    tolerance: float
+    max_iterations: int
+    informed_start: float
+
+
+def solve(model: Model, ratio: float, alpha: float, nodes, settings: Settings, start=(1.0, 1.0)) -> FixedPoint:
     """Errors V (2,) of both layers by state evolution; the residual is relative. Below RECOVERED both are exactly known.
 
     Parameters
@@ -72,10 +84,9 @@ def solve(
         rho, and n / d^2.
     nodes : GaussianNodes
         Of dimension `model.node_dimension`.
+    settings : Settings
     start : array (2,)
         First V: 1, the uninformed start, or less.
-    tolerance, max_iterations, lookahead
-        As in `numerics.solvers.fixed_point.iterate`, in log V.
     """
     if alpha == 0:
         return FixedPoint(np.ones(2), 0.0, 0, True)
@@ -86,13 +97,9 @@ def solve(
         return np.log(np.maximum(mmse(ratio, V / (alpha * information)), 0.1 * RECOVERED))
 
     point = iterate(
-        step,
-        np.log(start),
-        tolerance,
-        max_iterations,
-        lookahead,
+        step, np.log(start), settings.tolerance, settings.max_iterations, LOOKAHEAD,
         arrived=lambda x: bool(np.all(x < math.log(RECOVERED))),
-    )
+    )  # fmt: skip
     return FixedPoint(np.exp(point.value), point.residual, point.iterations, point.converged)
 
 
@@ -126,20 +133,18 @@ class Comparison:
     bayes_optimal: float
 
 
-def compare(
-    model: Model, ratio: float, alpha: float, nodes, informed_start=1e-3, tolerance=1e-4, max_iterations=200
-) -> Comparison:
-    """Fixed points from V = 1 and from V = `informed_start`, on all `nodes` and on PARTS parts of them.
+def compare(model: Model, ratio: float, alpha: float, nodes, settings: Settings) -> Comparison:
+    """Fixed points from V = 1 and from the informed start, on all `nodes` and on PARTS parts of them.
 
-    The `model`, `ratio`, `alpha`, `tolerance` and `max_iterations` are those of `solve`. The map is monotone: from V = 1
+    The `model`, `ratio`, `alpha` and `settings` are those of `solve`. The map is monotone: from V = 1
     the errors fall to the largest fixed point, so that one of exact recovery is the only one.
     """
 
     def both(part, some):
-        first = solve(part, ratio, alpha, some, (1.0, 1.0), tolerance, max_iterations)
+        first = solve(part, ratio, alpha, some, settings)
         if np.all(first.value < RECOVERED):
             return first, first
-        return first, solve(part, ratio, alpha, some, np.full(2, informed_start), tolerance, max_iterations)
+        return first, solve(part, ratio, alpha, some, settings, np.full(2, settings.informed_start))
 
     whole = first, last = both(model, nodes)
     blocks = [(model.part(k), some) for k, some in enumerate(nodes.blocks(PARTS))]

@@ -11,11 +11,14 @@ import pytest
 from numpy.polynomial import chebyshev
 
 from attention_limits.attention_indexed.priors.denoisers.wishart import mmse
+from attention_limits.attention_indexed.schema.two_layers import TwoLayersStateEvolution
 from attention_limits.attention_indexed.two_layers.hardmax import HardmaxLayers
 from attention_limits.attention_indexed.two_layers.phases.branches import Curve, curve, phases
 from attention_limits.attention_indexed.two_layers.phases.information import Table, chebyshev_points, tabulate
 from attention_limits.attention_indexed.two_layers.state_evolution import solve
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+
+Solver = TwoLayersStateEvolution.Solver
 
 
 @functools.cache
@@ -177,7 +180,7 @@ def test_the_table_gives_the_fixed_points_of_the_averages():
     nodes, model, alpha, ratio = gaussian_nodes(4, 32, np.random.default_rng(0), 1.0), HardmaxLayers(), 0.5, 0.5
     whole, parts = tabulate(model, nodes, 8, 0.05)
     of = curve(parts[0], ratio)
-    V = solve(model.part(0), ratio, alpha, nodes.blocks(4)[0], tolerance=1e-5).value
+    V = solve(model.part(0), ratio, alpha, nodes.blocks(4)[0], Solver(tolerance=1e-5)).value
     assert np.all(np.diff(of.alpha) > 0)
     np.testing.assert_allclose([np.interp(alpha, of.alpha, layer) for layer in of.V.T], V, rtol=0.005)
     np.testing.assert_allclose(whole.coefficients, np.mean([part.coefficients for part in parts], axis=0))

@@ -28,10 +28,7 @@ def run(spec, streams):
         model = model_of(point, int(streams.generator("posterior", replica).integers(2**32)))
         # The averages have eight dimensions and more: weights of widened nodes would scatter more than the averages.
         nodes = gaussian_nodes(model.node_dimension, solver.nodes, streams.generator("nodes", replica), widening=1.0)
-        found = compare(
-            model, point["ratio"], point["alpha"], nodes, solver.informed_start, solver.tolerance,
-            solver.max_iterations,
-        )  # fmt: skip
+        found = compare(model, point["ratio"], point["alpha"], nodes, solver)
         uninformed, informed = found.uninformed, found.informed
         outputs = output_errors(model, uninformed.value, streams.generator("outputs", replica))
         generator, count = streams.generator("outputs of parts", replica), NODES // PARTS
