@@ -118,7 +118,7 @@ def named_link(name, tokens, folder=".") -> Link:
     if problem:
         raise ValueError(problem)
     if link_file(name) is None:
-        direction = np.full(tokens, 1.0 / np.sqrt(tokens)) if name == "relu_sum" else None
+        direction = np.full(tokens, 1.0 / np.sqrt(tokens)) if name in built_in.OF_THE_SUM else None
         return Link(tokens, over_sequences(built_in.FUNCTIONS[name]), direction)
     function = load_function(name, tokens, folder)
     symmetry = getattr(function, "symmetry", None)

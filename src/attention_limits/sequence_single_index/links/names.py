@@ -5,7 +5,7 @@ from pathlib import Path
 from attention_limits.pipeline.base.errors import allowed_names
 
 # Built-in links of L tokens have L^power outputs.
-POWER_OF_OUTPUTS = {"relu_sum": 0, "full_attention": 2, "trace_attention": 0}
+POWER_OF_OUTPUTS = {"linear_sum": 0, "relu_sum": 0, "full_attention": 2, "trace_attention": 0}
 BUILT_IN = tuple(POWER_OF_OUTPUTS)
 # The target that is a sum of Hermite polynomials; it has one output.
 HERMITE = "hermite"

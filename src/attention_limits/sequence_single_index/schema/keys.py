@@ -71,6 +71,10 @@ class UntiedModel(Section):
     threshold: Annotated[float | None, Field(
         ge=1e-6, lt=1, description="A run escapes when the overlap exceeds this value; without it 2/sqrt(d), twice the start."
     )] = None  # fmt: skip
+    start: Annotated[Literal["overlapped", "random"], Field(
+        description="Overlaps at the start: all d^(-1/2), as published, or those of random weights, drawn for each run, without "
+        "a flow and a mean escape step."
+    )] = "overlapped"  # fmt: skip
 
 
 class TiedModel(UntiedModel):

@@ -28,11 +28,13 @@ class LinksModel(Section):
     """Target and student, positional encoding with alternating signs +1, -1, +1 ..."""
 
     target: Annotated[LinkName, Field(
-        description="Target: hermite, constant + sum_l weights_l He_degree(z_l), not normalised; relu_sum, full_attention or "
-        "trace_attention; or file.py:function, from fields (n, L) to outputs (n,) or (n, P), its path from the project folder."
+        description="Target: hermite, constant + sum_l weights_l He_degree(z_l), not normalised; linear_sum, relu_sum, "
+        "full_attention or trace_attention; or "
+        "file.py:function, from fields (n, L) to outputs (n,) or (n, P), its path from the project folder."
     )] = "hermite"  # fmt: skip
     student: Annotated[LinkName, Field(
-        description="Student: relu_sum, full_attention, trace_attention (divided by sqrt L), or file.py:function as for target."
+        description="Student: linear_sum, relu_sum, full_attention, trace_attention (divided by sqrt L), or file.py:function as "
+        "for target."
     )]  # fmt: skip
     degree: Degree
     weights: Annotated[
@@ -65,8 +67,9 @@ class LinkRunModel(LinksModel):
     """Target and student that are functions of the fields of one sequence, and the numbers of their SGD."""
 
     target: Annotated[LinkName, Field(
-        description="Target: hermite, constant + sum_l weights_l He_degree(z_l), not normalised; relu_sum, full_attention or "
-        "trace_attention; or file.py:function, z[0] ... z[L-1] to a number or P numbers, the path from the project folder."
+        description="Target: hermite, constant + sum_l weights_l He_degree(z_l), not normalised; linear_sum, relu_sum, "
+        "full_attention or trace_attention; or "
+        "file.py:function, z[0] ... z[L-1] to a number or P numbers, the path from the project folder."
     )] = "hermite"  # fmt: skip
     student: Annotated[LinkName, Field(
         description="Student: a name as for the target; hermite is then the same sum. Its derivatives are automatic, or those of "
@@ -103,9 +106,9 @@ class LinkSGDModel(LinkRunModel):
             description="Positional vectors: none, alternating +p, -p ... with |p| = 1, or their Gram matrix, L by L."
         ),
     ] = "none"
-    start: Annotated[Literal["uninformed", "overlapped"], Field(
-        description="Overlaps with the teacher and with a basis of the positions at the start: zero, or all d^(-1/2), the size "
-        "that random weights have."
+    start: Annotated[Literal["uninformed", "overlapped", "random"], Field(
+        description="Overlaps with the teacher and with a basis of the positions at the start: zero, all d^(-1/2), or those of "
+        "random weights, drawn for each run, without a flow."
     )] = "overlapped"  # fmt: skip
 
 
@@ -126,6 +129,8 @@ class LinkSGDGrid(Section):
     """Scanned parameters."""
 
     dimension: Axis[Annotated[Whole, Field(ge=5, le=10**9, description="Dimension d of a token.")]]
+    tokens: Axis[Annotated[Whole, Field(ge=1, le=64, description="Number of tokens L of a sequence.")]] | None = None
+    learning_rate: Axis[Annotated[Rate, Field(description="Prefactor c of the learning rate.")]] | None = None
 
 
 class LandscapeSolver(Section):

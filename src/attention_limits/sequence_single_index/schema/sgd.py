@@ -99,6 +99,5 @@ class LinkSGD(SGD, OfLinks):
         """The checks of links and of runs; the Gram matrix is one."""
         yield from super().cross_checks(estimator)
         if not isinstance(estimator.model["position"], str):
-            problem = gram_problem(estimator.model["position"], int(estimator.model["tokens"]))
-            if problem:
-                yield ("model", "position"), problem
+            problems = (gram_problem(estimator.model["position"], int(tokens)) for tokens in cls.lengths(estimator))
+            yield from ((("model", "position"), problem) for problem in problems if problem)

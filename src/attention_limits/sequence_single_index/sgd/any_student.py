@@ -154,17 +154,28 @@ def compiled(problem):
 
 
 def initial_state(problem, start):
-    """State of `any_student_kernels.make_update` of a `problem` at the overlaps `start` (e_1 ... e_r, m), equal for all tokens.
+    """State of `any_student_kernels.make_update` of a `problem` at the overlaps `start` (e_1 ... e_r, m).
 
-    Raises ValueError for a wrong number of overlaps, or beyond the unit ball.
+    They are equal for all tokens; those of an untied student may also be one row for each token. Raises ValueError for a wrong
+    number of overlaps, or beyond the unit ball.
     """
     start, rank = np.array(start, dtype=float), problem.components.shape[1]
-    if start.shape != (rank + 1,) or np.sum(start**2) > 1.0 + 1e-12:
+    L, rows = problem.tokens, np.atleast_2d(start)
+    shapes = [(rank + 1,), *([(L, rank + 1)] if problem.untied else [])]
+    if start.shape not in shapes or np.any(np.sum(rows**2, axis=1) > 1.0 + 1e-12):
         raise ValueError(f"the start must be {rank + 1} overlaps of a unit vector, got {start.tolist()}")
     if not problem.untied:
         return start
-    L = problem.tokens
-    return np.concatenate([np.full(L, start[-1]), np.tile(start[:-1], L), np.ones(L)])
+    rows = np.broadcast_to(rows, (L, rank + 1))
+    return np.concatenate([rows[:, -1], rows[:, :-1].ravel(), np.ones(L)])
+
+
+def random_overlaps(problem, dimension, generator):
+    """The `start` of `initial_state` for random weights: components of random unit vectors in d = `dimension`."""
+    size = (problem.tokens if problem.untied else 1, problem.components.shape[1] + 1)
+    along = generator.standard_normal(size)
+    found = along / np.sqrt(np.sum(along**2, axis=1) + generator.chisquare(dimension - size[1], size[0]))[:, None]
+    return found if problem.untied else found[0]
 
 
 def simulate(problem, dimension, learning_rate, start, schedule, generator, batch=1) -> Run:
@@ -175,8 +186,8 @@ def simulate(problem, dimension, learning_rate, start, schedule, generator, batc
     problem : LinkProblem
     dimension, learning_rate : float
         d, gamma.
-    start : array (r + 1,)
-        Overlaps with the basis of the positions and with the teacher.
+    start : array (r + 1,) or (L, r + 1)
+        Overlaps with the basis of the positions and with the teacher, see `initial_state`.
     schedule : fixed_students.Schedule
         Its threshold is one of |e|^2 + m^2, for untied students of the mean over the tokens.
     generator : numpy.random.Generator

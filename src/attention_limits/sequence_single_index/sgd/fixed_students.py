@@ -5,9 +5,9 @@ all weights together). `fixed_students_kernels` holds the laws, `tests/sequence_
 they replace (arXiv:2506.02651).
 
 Every simulation takes the number of tokens L as `tokens`, d as `dimension`, gamma as `learning_rate` (the step of the normalised
-weights is gamma / d), the overlap at the `start`, a `Schedule` as `schedule`, one numpy.random.Generator for each run as
-`generators`, and the number of sequences per step as `batch`. It returns one `Run` for each generator, which does not depend on
-the others, and raises ValueError when the start is outside of the unit disk.
+weights is gamma / d), the overlap at the `start`, of all runs or of each, a `Schedule` as `schedule`, one numpy.random.Generator
+for each run as `generators`, and the number of sequences per step as `batch`. It returns one `Run` for each generator, which does
+not depend on the others, and raises ValueError when the start is outside of the unit disk.
 """
 
 import warnings
@@ -123,8 +123,9 @@ class Update(NamedTuple):
 
 
 def runs_of(update, start, generators, schedule) -> list[Run]:
-    """Runs of the Update `update` from the state `start` (n,) by a `schedule`, one per numpy.random.Generator of `generators`."""
-    start, count = np.array(start, dtype=float), len(generators)
+    """Runs of the Update `update` from the states `start` (n,) or (n, runs) by a `schedule`, one for each of `generators`."""
+    count, start = len(generators), np.array(start, dtype=float)
+    start = np.ascontiguousarray(np.broadcast_to(start if start.ndim == 2 else start[:, None], (len(start), count)))
     records = np.asarray(schedule.records, dtype=np.int64)
     sources = np.array([random_state(generator) for generator in generators])
     numbers = max(update.draws, update.chi)
@@ -148,22 +149,26 @@ def runs_of(update, start, generators, schedule) -> list[Run]:
 def tied(tokens, dimension, learning_rate, start, schedule, generators, batch=1) -> list[Run]:
     """Feed-forward student relu(L^-1/2 sum_l w . x_l), target sum_l He_2(z*_l) / sqrt 2, loss (y - f)^2; state (m,).
 
-    The module describes the parameters; `start` is m.
+    The module describes the parameters; `start` is m, a number or an array (runs,).
     """
-    check_overlaps(0.0, start)
+    _check_starts(start)
     # relu passes half of the sequences: a run with single sequences counts the others and does not draw them.
     single = batch == 1
     update = Update(
         kernels.run_tied_active if single else kernels.run_tied, [learning_rate / dimension, batch, tokens],
         draws=batch * (tokens + 1), freedom=dimension - 2, halved=single,
     )  # fmt: skip
-    return runs_of(update, [start], generators, schedule)
+    return runs_of(update, np.broadcast_to(start, (1, len(generators))), generators, schedule)
 
 
 def untied(tokens, dimension, learning_rate, start, schedule, generators) -> list[Run]:
-    """As `tied`, each token with its own weights; state (m_1 ... m_L, r_1^2 ... r_L^2), all m_l = `start` at first."""
-    check_overlaps(0.0, start)
-    state = [start] * tokens + [1.0] * tokens
+    """As `tied`, each token with its own weights; state (m_1 ... m_L, r_1^2 ... r_L^2).
+
+    `start` is m_l, a number or an array (L, runs); r_l = 1 at first.
+    """
+    _check_starts(start)
+    overlaps = np.broadcast_to(start, (tokens, len(generators)))
+    state = np.concatenate([overlaps, np.ones_like(overlaps)])
     update = Update(
         kernels.run_untied_active, [learning_rate / dimension, 1], draws=2 * tokens, freedom=dimension - 2, chi=tokens,
         halved=True,
@@ -193,6 +198,23 @@ def matched_hermite(order, tokens, dimension, learning_rate, start, schedule, ge
     parameters = [learning_rate / dimension, batch, tokens, order]
     update = Update(kernels.run_hermite, parameters, draws=2 * batch * tokens, freedom=dimension - 2)
     return runs_of(update, [start], generators, schedule)
+
+
+def _check_starts(start):
+    for overlap in np.ravel(start):
+        check_overlaps(0.0, overlap)
+
+
+def random_starts(dimension, tokens, generators):
+    """Overlaps (L, runs) of random weights of L = `tokens` tokens in d = `dimension` with the teacher, from `generators`."""
+    along = np.array([generator.standard_normal(tokens) for generator in generators]).T
+    across = np.array([generator.chisquare(dimension - 1, tokens) for generator in generators]).T
+    return along / np.sqrt(along**2 + across)
+
+
+def starts(point, dimension, tokens, generators):
+    """Overlaps with the teacher at the start that the key `start` of a `point` names: a number, or an array (L, runs)."""
+    return random_starts(dimension, tokens, generators) if point["start"] == "random" else overlapped_start(dimension)
 
 
 def overlapped_start(dimension):

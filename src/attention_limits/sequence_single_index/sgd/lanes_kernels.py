@@ -96,7 +96,7 @@ def _fill(lanes, following, start, state, sources, work, law, ends):
     for lane in range(WIDTH):
         if lanes.replica[lane] < 0 and following < len(sources):
             lanes.replica[lane], lanes.step[lane], lanes.row[lane] = following, 0, 0
-            state[:, lane] = start
+            state[:, lane] = start[:, following]
             lanes.limit[lane], lanes.event[lane] = ends.threshold, _next_event(lanes, lane, ends)
             following += 1
         if lanes.replica[lane] >= 0:
@@ -145,8 +145,7 @@ def run_lanes(update, start, sources, parameters, work, law, ends, found):
     ----------
     update : jitted function
         An update of `fixed_students_kernels` or `attention_kernels`.
-    start : array (n,)
-        Of every replica.
+    start : array (n, replicas)
     sources : array (replicas, 4, LANES)
         Of `random_kernels.random_state`, one per replica.
     parameters : array
@@ -162,7 +161,7 @@ def run_lanes(update, start, sources, parameters, work, law, ends, found):
         np.empty(WIDTH),
     )  # fmt: skip
     for lane in range(WIDTH):
-        state[:, lane] = start
+        state[:, lane] = start[:, 0]
         _free(lanes, lane)
     step, event, limit, waits = lanes.step, lanes.event, lanes.limit, work.waits
     following = 0

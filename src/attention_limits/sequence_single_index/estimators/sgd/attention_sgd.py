@@ -15,6 +15,6 @@ def run(spec, streams):
         batch = int(point["batch"])
         return attention(problem, dimension, point["learning_rate"], start, schedule, generators, batch)
 
-    observables = {"positional_overlap": lambda s: s[..., 0], "semantic_overlap": lambda s: s[..., 1]}
+    observables = {"positional_overlap": lambda s, point: s[..., 0], "semantic_overlap": lambda s, point: s[..., 1]}
     found = sgd_dataset(spec, streams, simulate, lambda point: point["threshold"], observables)
     return found.assign(semantic=np.abs(found.semantic_overlap) > np.abs(found.positional_overlap))

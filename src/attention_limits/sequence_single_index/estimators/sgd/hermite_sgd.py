@@ -37,5 +37,5 @@ def run(spec, streams):
         tau = escape_time(lambda m: hermite_drift(m, order, rate, tokens), dimension**-0.5, point["threshold"])
         return {"flow_step": tau * dimension}
 
-    observables = {"overlap": lambda s: np.abs(s[..., 0])}
+    observables = {"overlap": lambda s, point: np.abs(s[..., 0])}
     return sgd_dataset(spec, streams, simulate, lambda point: point["threshold"], observables, flow)

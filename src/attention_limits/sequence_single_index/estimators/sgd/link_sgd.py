@@ -1,5 +1,7 @@
 """SGD of any student and target of the fields of a sequence."""
 
+import functools
+
 import numpy as np
 
 from attention_limits.pipeline.base.errors import SpecError
@@ -34,7 +36,7 @@ def problem_of(model, project):
 
 
 def start_of(problem, model, dimension):
-    """Overlaps (r + 1,) with the basis of the positions and with the teacher at the start."""
+    """Overlaps (r + 1,) with the basis of the positions and with the teacher at the start, if it is not random."""
     size = dimension**-0.5 if model["start"] == "overlapped" else 0.0
     return np.full(problem.components.shape[1] + 1, size)
 
@@ -47,30 +49,42 @@ def rate_of(model, dimension):
 def run(spec, streams):
     """Escape steps, sizes of the overlaps over the tokens, and the flow from the same start (see `variables`)."""
     model, solver = spec["model"], spec["solver"]
-    problem = problem_of(model, spec["project"])
-    batch = int(model["batch"])
+    batch, random = int(model["batch"]), model["start"] == "random"
+
+    @functools.cache
+    def of_length(tokens):
+        return problem_of({**model, "tokens": tokens}, spec["project"])
 
     def settings(point):
-        dimension = int(point["dimension"])
-        return dimension, rate_of(model, dimension), start_of(problem, model, dimension)
+        dimension, problem = int(point["dimension"]), of_length(int(point["tokens"]))
+        return problem, dimension, rate_of(point, dimension), start_of(problem, model, dimension)
 
     def simulate(point, schedule, generators):
-        dimension, rate, start = settings(point)
-        numbers = problem, dimension, rate, start, schedule
-        return [any_student.simulate(*numbers, generator, batch) for generator in generators]
+        problem, dimension, rate, start = settings(point)
+        return [
+            any_student.simulate(
+                problem, dimension, rate, any_student.random_overlaps(problem, dimension, generator) if random else start,
+                schedule, generator, batch,
+            )
+            for generator in generators
+        ]  # fmt: skip
 
     def size(which):
-        return lambda state: np.sqrt(np.mean(any_student.overlaps(problem, state)[which] ** 2, axis=-1))
+        def of_state(state, point):
+            overlaps = any_student.overlaps(of_length(int(point["tokens"])), state)[which]
+            return np.sqrt(np.mean(overlaps**2, axis=-1))
+
+        return of_state
 
     observables = {"semantic_size": size(0), "positional_size": size(1)}
 
     def flow(point):
-        dimension, rate, start = settings(point)
+        problem, dimension, rate, start = settings(point)
         steps = records_of(solver)
         found = {"flow_step": np.nan, "flow_step_error": np.nan}
         found |= {f"{name}_flow": np.full(len(steps), np.nan) for name in observables if len(steps)}
         # The flow of a start at which all overlaps vanish does not move; that of untied students has no quadrature yet.
-        if problem.untied or not np.any(start):
+        if problem.untied or random or not np.any(start):
             return found
         generators = [streams.generator("flow", replica) for replica in range(SCRAMBLINGS)]
         several = flows(problem, rate, generators, batch)
@@ -81,7 +95,7 @@ def run(spec, streams):
         found["flow_step"], found["flow_step_error"] = with_error(several, escape)
         if len(steps):
             path = several[0].path(start, steps / dimension)
-            found |= {f"{name}_flow": function(path) for name, function in observables.items()}
+            found |= {f"{name}_flow": function(path, point) for name, function in observables.items()}
         return found
 
     dims = {f"{name}_flow": ("step",) for name in observables}

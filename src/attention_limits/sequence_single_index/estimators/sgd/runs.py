@@ -27,8 +27,8 @@ def sgd_dataset(spec, streams, simulate, threshold, observables, predict=lambda 
     threshold : callable
         point -> threshold at which a run has escaped (see `Schedule`).
     observables : dict
-        Name of a variable -> function of states (..., n), stored at the end of a run and, with the suffix _trajectory, at the
-        recorded steps.
+        Name of a variable -> function of states (..., n) and of the point, stored at the end of a run and, with the suffix
+        _trajectory, at the recorded steps.
     predict : callable, optional
         point -> {variable: number or array of the theory}, the same for all replicas.
     predicted_dims : dict, optional
@@ -53,9 +53,10 @@ def sgd_dataset(spec, streams, simulate, threshold, observables, predict=lambda 
     def compute(at, replica):
         run = runs(*at.values())[replica]
         found = {"escaped": run.escaped, "escape_step": run.escape_step}
-        found |= {name: function(run.state) for name, function in observables.items()}
+        point = {**spec["model"], **at}
+        found |= {name: function(run.state, point) for name, function in observables.items()}
         if solver.records:
-            found |= {f"{name}_trajectory": function(run.trajectory) for name, function in observables.items()}
+            found |= {f"{name}_trajectory": function(run.trajectory, point) for name, function in observables.items()}
         return found | prediction(*at.values())
 
     dims = {f"{name}_trajectory": ("step",) for name in observables} | (predicted_dims or {})

@@ -9,7 +9,7 @@ from attention_limits.sequence_single_index.large_dimension.fixed_students_flow 
     gain,
 )
 from attention_limits.sequence_single_index.large_dimension.start_noise import noisy_escape_step
-from attention_limits.sequence_single_index.sgd.fixed_students import overlapped_start, tied, warn_unstable
+from attention_limits.sequence_single_index.sgd.fixed_students import overlapped_start, starts, tied, warn_unstable
 
 
 def run(spec, streams):
@@ -24,10 +24,17 @@ def run(spec, streams):
     def simulate(point, schedule, generators):
         tokens, dimension = int(point["tokens"]), int(point["dimension"])
         warn_unstable(rate(point), feed_forward_bound(tokens), f"tied student, {tokens} tokens")
-        return tied(tokens, dimension, rate(point), overlapped_start(dimension), schedule, generators)
+        start = starts(point, dimension, 1, generators)
+        return tied(tokens, dimension, rate(point), start, schedule, generators)
 
     def flow(point):
         tokens, dimension = int(point["tokens"]), point["dimension"]
+        if point["start"] == "random":
+            return {
+                "flow_gain": gain(tokens, rate(point), point["learning_rate"]),
+                "flow_step": np.nan,
+                "noisy_step": np.nan,
+            }
         start, end = overlapped_start(dimension), threshold(point)
         return {
             "flow_gain": gain(tokens, rate(point), point["learning_rate"]),
@@ -35,5 +42,5 @@ def run(spec, streams):
             "noisy_step": noisy_escape_step(tokens, rate(point), dimension, start, end),
         }
 
-    observables = {"overlap": lambda s: np.abs(s[..., 0])}
+    observables = {"overlap": lambda s, point: np.abs(s[..., 0])}
     return sgd_dataset(spec, streams, simulate, threshold, observables, flow)

@@ -8,10 +8,10 @@ from attention_limits.sequence_single_index.large_dimension.fixed_students_flow 
     feed_forward_escape,
 )
 from attention_limits.sequence_single_index.large_dimension.start_noise import noisy_escape_step
-from attention_limits.sequence_single_index.sgd.fixed_students import overlapped_start, untied, warn_unstable
+from attention_limits.sequence_single_index.sgd.fixed_students import overlapped_start, starts, untied, warn_unstable
 
 
-def _overlap(state):
+def _overlap(state, point):
     """sqrt(sum m_l^2 / L) of states (..., 2 L)."""
     tokens = state.shape[-1] // 2
     return np.sqrt(np.sum(state[..., :tokens] ** 2, axis=-1) / tokens)
@@ -24,6 +24,8 @@ def run(spec, streams):
         return point.get("threshold", 2.0 / np.sqrt(point["dimension"]))
 
     def flow(point):
+        if point["start"] == "random":
+            return {"flow_step": np.nan, "noisy_step": np.nan}
         tokens, dimension = int(point["tokens"]), point["dimension"]
         start = overlapped_start(dimension)
         where = tokens, point["learning_rate"]
@@ -34,6 +36,7 @@ def run(spec, streams):
     def simulate(point, schedule, generators):
         tokens, dimension = int(point["tokens"]), int(point["dimension"])
         warn_unstable(point["learning_rate"], feed_forward_bound(tokens), f"untied student, {tokens} tokens")
-        return untied(tokens, dimension, point["learning_rate"], overlapped_start(dimension), schedule, generators)
+        start = starts(point, dimension, tokens, generators)
+        return untied(tokens, dimension, point["learning_rate"], start, schedule, generators)
 
     return sgd_dataset(spec, streams, simulate, threshold, {"overlap": _overlap}, flow)
