@@ -163,13 +163,17 @@ def any_sgd(target, student, loss, vectors, untied, overlap, dimension, rate, ba
     """Any student: overlaps (steps, runs, L) with the teacher, and with positional vectors, and |e|^2 + m^2 (steps, runs).
 
     `target` and `student` map (..., L) to (..., P); derivatives are central differences. The positional vectors have components
-    (L, r) off the teacher; all overlaps are equal at the start.
+    (L, r) off the teacher; all overlaps are equal to `overlap` at the start, or those of random weights where it is None.
     """
     tokens, rank = vectors.shape
     places = np.zeros((tokens, dimension))
     places[:, 1 : rank + 1] = vectors
     weights = np.zeros((runs, tokens if untied else 1, dimension))
-    weights[..., : rank + 1], weights[..., rank + 1] = overlap, np.sqrt(1.0 - (rank + 1) * overlap**2)
+    if overlap is None:
+        weights = generator.standard_normal(weights.shape)
+        weights /= np.linalg.norm(weights, axis=2, keepdims=True)
+    else:
+        weights[..., : rank + 1], weights[..., rank + 1] = overlap, np.sqrt(1.0 - (rank + 1) * overlap**2)
     found, step = [], 1e-6
     for _ in range(steps):
         x = generator.standard_normal((runs, batch, tokens, dimension))

@@ -103,6 +103,10 @@ def vectors(position, tokens):
     {"student": "trace_attention", "degree": 2, "tokens": 2, "weights": [1.0], "constant": 0.0, "loss": "frobenius",
      "untied": False, "position": "alternating", "learning_rate": 2.0, "start": "uninformed", "threshold": 0.2}, 9, 8,
 )  # fmt: skip
+@example(
+    {"student": "relu_sum", "degree": 1, "tokens": 3, "weights": [0.6], "constant": 0.0, "loss": "square", "untied": True,
+     "position": "none", "learning_rate": 0.5, "start": "random", "threshold": 0.2}, 12, 8,
+)  # fmt: skip
 def test_link_sgd_is_the_simulation_in_all_components(model, dimension, steps):
     """Kolmogorov-Smirnov at a false alarm of 1e-7 per comparison."""
     (project() / "mine.py").write_text(MINE)
@@ -110,7 +114,7 @@ def test_link_sgd_is_the_simulation_in_all_components(model, dimension, steps):
     found = compute(FAMILY, written)["link_sgd"]
     tokens, untied = model["tokens"], model["untied"]
     rate = model["learning_rate"] * dimension ** -model.get("learning_rate_exponent", 0.0)
-    overlap = dimension**-0.5 if model.get("start", "overlapped") == "overlapped" else 0.0
+    overlap = {"overlapped": dimension**-0.5, "uninformed": 0.0, "random": None}[model.get("start", "overlapped")]
     m, e, size = slow.any_sgd(
         hermite(model), STUDENTS[model["student"]](model), model["loss"], vectors(model["position"], tokens), untied, overlap,
         dimension, rate, model.get("batch", 1), steps, 300, np.random.default_rng(steps),

@@ -7,7 +7,7 @@ import pytest
 from ssi_tools import rng
 
 from agreement import assert_mean
-from attention_limits.sequence_single_index.large_dimension.any_student_flow import LinkFlow, flow_nodes
+from attention_limits.sequence_single_index.large_dimension.any_student_flow import LinkFlow, grid_nodes
 from attention_limits.sequence_single_index.large_dimension.escape_diffusion import escape_times
 from attention_limits.sequence_single_index.links.built_in import hermite_sum
 from attention_limits.sequence_single_index.sgd.any_student import LinkProblem, alternating, simulate
@@ -68,7 +68,7 @@ def test_runs_of_sgd_have_mean_and_median_of_the_diffusion():
     """
     second = hermite_sum(2, (0.5**0.5,), 0.0)
     problem, d, rate = LinkProblem(second, second, 1), 1000, 0.04
-    expected = escape_times(LinkFlow(problem, rate, flow_nodes(problem)), d, d**-0.5, 0.25)
+    expected = escape_times(LinkFlow(problem, rate, grid_nodes(problem)), d, d**-0.5, 0.25)
     generator = rng(11)
     schedule = Schedule(10**8, threshold=0.25)
     runs = [simulate(problem, d, rate, [d**-0.5], schedule, generator).escape_step for _ in range(150)]
@@ -81,7 +81,7 @@ def test_law_of_the_information_exponent_three():
     """Between d = 1e4 and 1e6 the steps at learning rate c / sqrt d grow like d^2, quantile by quantile, within 1 %."""
     third = hermite_sum(3, (12**-0.5, 12**-0.5), 0.0)
     problem = LinkProblem(third, third, 2)
-    nodes = flow_nodes(problem)
+    nodes = grid_nodes(problem)
     low, high = (escape_times(LinkFlow(problem, 0.05 * d**-0.5, nodes), d, d**-0.5, 0.25) / d**2 for d in (1e4, 1e6))
     np.testing.assert_allclose(high, low, rtol=0.01 * np.log(100))
 
@@ -90,4 +90,4 @@ def test_positional_vectors_are_refused():
     first = hermite_sum(1, (1.0, 1.0), 0.0)
     problem = LinkProblem(first, first, 2, gram=alternating(2))
     with pytest.raises(ValueError, match="positional vectors are not allowed"):
-        escape_times(LinkFlow(problem, 0.1, flow_nodes(problem)), 100.0, 0.1, 0.25)
+        escape_times(LinkFlow(problem, 0.1, grid_nodes(problem)), 100.0, 0.1, 0.25)

@@ -159,6 +159,21 @@ def test_reduced_and_full_agree_in_distribution(case):
         assert stats.ks_2samp(one, other).pvalue > 1e-4
 
 
+def test_random_starts_are_the_overlaps_of_random_weights_and_each_run_has_its_own():
+    """Components of random unit vectors in d dimensions: (1 + m) / 2 has the law Beta((d - 1)/2, (d - 1)/2); false alarm 1e-6."""
+    starts = fixed_students.random_starts(7, 3, [rng(seed) for seed in range(2000)])
+    assert starts.shape == (3, 2000)
+    assert stats.kstest(0.5 * (1.0 + starts.ravel()), stats.beta(3.0, 3.0).cdf).pvalue > 1e-6
+    schedule = Schedule(10, threshold=2.0, records=[0, 10])
+    shared, own = rngs(20), starts[:, :20]
+    tied = fixed_students.tied(3, 7, 0.1, own[:1], schedule, shared)
+    assert [run.trajectory[0, 0] for run in tied] == list(own[0])
+    untied = fixed_students.untied(3, 7, 0.1, own, schedule, rngs(20))
+    np.testing.assert_array_equal([run.trajectory[0, :3] for run in untied], own.T)
+    (alone,) = fixed_students.untied(3, 7, 0.1, own[:, 13:14], schedule, rngs(20)[13:14])
+    np.testing.assert_array_equal(alone.state, untied[13].state)
+
+
 def test_unescaped_runs_are_censored_at_their_length():
     (run,) = fixed_students.tied(2, 1000, 1e-3, 0.03, Schedule(500, threshold=0.9, records=[0, 250, 500]), [rng(0)])
     assert (run.escaped, run.escape_step) == (False, 500)

@@ -3,8 +3,10 @@
 import numpy as np
 from matplotlib.colors import PowerNorm
 
-from attention_limits.plotting import BLACK, COLORS, GREEN, KEY
+from attention_limits.plotting import BLACK, BLUE, COLORS, GREEN, KEY, VERMILLION
 
+# Colours of students with weights that all tokens share, and with weights of each token.
+STUDENTS = {"tied": VERMILLION, "untied": BLUE}
 POSITIONAL, SEMANTIC, ACCENT, NEUTRAL = COLORS["positional"], COLORS["semantic"], GREEN, BLACK
 
 

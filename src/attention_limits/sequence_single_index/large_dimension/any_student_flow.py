@@ -5,8 +5,8 @@ With x = (e_1 ... e_r, m), the gradient G of the loss along these directions and
     dx = -E[gamma (G - x D . z) + gamma^2/2 |D|^2 x] dtau + A dW / sqrt d,   A A^T = Cov of the same vector,
 
 tau = t / d, for one sequence per step; with a batch of B sequences gamma^2 / (2 B) stands for gamma^2 / 2, and the covariance is
-that of one sequence over B. The diffusion is that of leading order at large d. Up to two tokens expectations are Gauss-Hermite
-sums, beyond them means over scrambled Sobol nodes with both signs of eta.
+that of one sequence over B. The diffusion is that of leading order at large d. Up to two tokens expectations of smooth functions
+are Gauss-Hermite sums; beyond, and for functions with kinks, they are means over scrambled Sobol nodes with both signs of eta.
 
 The nodes are c_l = z_l - sum_j e_j P_lj and eta_l, with z*_l = m c_l + sqrt(1 - m^2) eta_l. At given nodes a component of a token
 along position j has the mean e_j (c_l - m eta_l / sqrt(1 - m^2)). In G - x D . z all terms with D . c cancel:
@@ -29,6 +29,8 @@ from attention_limits.sequence_single_index.sgd.any_student import compiled
 
 # Nodes per axis of the grids.
 AXIS = 16
+# Overlaps at which a grid is compared with Sobol nodes, and standard errors of these that contradict it.
+PROBE, CONTRADICTS = 0.3, 8.0
 # Overlaps below this share of those at the start have reached the fixed point zero.
 _NOWHERE = 1e-3
 
@@ -44,9 +46,11 @@ class LinkFlow:
     learning_rate : float
         gamma.
     nodes : GaussianNodes
-        In 2 L dimensions (`flow_nodes`).
+        In 2 L dimensions: `grid_nodes` or `sobol_nodes`.
     batch : int
         Sequences per step.
+    grid : bool
+        Whether the nodes are those of a Gauss-Hermite grid.
     moments : dict
         Moments of the gradient at the overlaps where they were needed; flows `at` other learning rates share it.
 
@@ -60,6 +64,7 @@ class LinkFlow:
     learning_rate: float
     nodes: object
     batch: int = 1
+    grid: bool = False
     moments: dict = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self):
@@ -145,31 +150,19 @@ class LinkFlow:
         return float(found.t_events[0][0]) if len(found.t_events[0]) else np.inf
 
 
-def flow_nodes(problem, generator=None, count=None):
-    """Nodes for the flow of a `problem`, in 2 L dimensions.
-
-    Parameters
-    ----------
-    problem : LinkProblem
-    generator : numpy.random.Generator, optional
-        Scrambles Sobol nodes, which more than two tokens need.
-    count : int, optional
-        Nodes per axis of a grid (default 16), or Sobol nodes, a power of two (default 2^13), each with two signs of eta.
-
-    Raises
-    ------
-    ValueError
-        For more than two tokens without a generator.
-    """
+def sobol_nodes(problem, generator, count=2**13):
+    """Scrambled Sobol nodes for the flow of a `problem`, in 2 L dimensions: `count`, a power of two, with two signs of eta."""
     dimension = 2 * problem.tokens
-    if dimension > 4:
-        if generator is None:
-            raise ValueError(f"{problem.tokens} tokens need Sobol nodes: give a generator")
-        # The weights of wider nodes spread exponentially in the dimension.
-        drawn = gaussian_nodes(dimension, count or 2**13, generator, 1.15 if dimension <= 8 else 1.0)
-        signs = np.repeat([-1.0, 1.0], problem.tokens)
-        return GaussianNodes(np.vstack([drawn.points, signs * drawn.points]), np.tile(drawn.weights, 2), drawn.widening)
-    x, weights = gauss_hermite(count or AXIS)
+    # The weights of wider nodes spread exponentially in the dimension.
+    drawn = gaussian_nodes(dimension, count, generator, 1.15 if dimension <= 8 else 1.0)
+    signs = np.repeat([-1.0, 1.0], problem.tokens)
+    return GaussianNodes(np.vstack([drawn.points, signs * drawn.points]), np.tile(drawn.weights, 2), drawn.widening)
+
+
+def grid_nodes(problem, count=AXIS):
+    """The Gauss-Hermite grid for the flow of a `problem` of one or two tokens, in 2 L dimensions: `count` nodes per axis."""
+    dimension = 2 * problem.tokens
+    x, weights = gauss_hermite(count)
     points = np.stack(np.meshgrid(*[x] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
     product = np.prod(
         np.stack(np.meshgrid(*[weights] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension), axis=1
@@ -186,28 +179,35 @@ def flows(problem, learning_rate, generators, batch=1):
     problem : LinkProblem
     learning_rate : float
     generators : sequence of numpy.random.Generator
-        One per scrambling, for more than two tokens.
+        One per scrambling, for more than two tokens and for functions with kinks.
     batch : int
 
     Returns
     -------
     list of LinkFlow
-        Up to two tokens on a grid and on a coarser one; beyond, one for each scrambling.
+        Up to two tokens on a grid and on a coarser one, unless Sobol nodes contradict them; else one for each scrambling.
     """
-    if problem.tokens <= 2:
-        nodes = [flow_nodes(problem, count=count) for count in (AXIS, AXIS - 2)]
-    else:
-        nodes = [flow_nodes(problem, each) for each in generators]
-    return [LinkFlow(problem, learning_rate, each, batch) for each in nodes]
+    drawn = [LinkFlow(problem, learning_rate, sobol_nodes(problem, each), batch) for each in generators]
+    if problem.tokens > 2:
+        return drawn
+    grids = [LinkFlow(problem, learning_rate, grid_nodes(problem, count), batch, True) for count in (AXIS, AXIS - 2)]
+    return drawn if drawn and _contradict(grids, drawn) else grids
+
+
+def _contradict(grids, drawn):
+    """Whether Sobol nodes contradict a grid beyond its error and CONTRADICTS of their own: a kink lies on nodes of the grid."""
+    x = np.full(grids[0].problem.components.shape[1] + 1, PROBE)
+    (value, error), (mean, scatter) = (with_error(flows, lambda flow: flow._moments(x)[0]) for flows in (grids, drawn))
+    return bool(np.any(np.abs(value - mean) > error + CONTRADICTS * scatter))
 
 
 def with_error(flows, compute):
     """Value and absolute error of the result of `compute`, LinkFlow -> array, over `flows`.
 
-    Up to two tokens: three times the change from a coarser grid; beyond: mean and standard error over scramblings.
+    On grids: three times the change from the coarser one; else mean and standard error over scramblings.
     """
     found = [np.asarray(compute(flow)) for flow in flows]
-    if flows[0].problem.tokens > 2:
+    if not flows[0].grid:
         return mean_and_error(found)
     fine, coarse = found
     # An infinite time has no error.

@@ -19,12 +19,12 @@ def draw(cubes):
         cube = cubes[f"fig5_{loss}"]
         runs = cube.semantic.dropna("omega", how="all")
         escaped = cube.escaped.sel(omega=runs.omega)
-        _points(left, runs, escaped, color, f"SGD on {name}")
+        draw_fractions(left, runs, escaped, color, f"SGD on {name}")
         for axes in (left, right) if loss == "frobenius" else (left,):
             _theory(axes, cube, color, name)
     short = cubes["fig5_short"]
     steps = specifications(short)["attention_sgd"]["solver"]["steps"]
-    _points(right, short.semantic, short.escaped, ACCENT, f"SGD on {LOSSES['frobenius'][1]}", "s")
+    draw_fractions(right, short.semantic, short.escaped, ACCENT, f"SGD on {LOSSES['frobenius'][1]}", "s")
     left.set(
         title="run to escape", ylabel=r"$P(|m| > |e|)$ at the end of the run", xlim=(0.46, 0.86), ylim=(-0.03, 1.03)
     )
@@ -60,7 +60,7 @@ def name_of(steps):
     return f"{steps:,}".replace(",", "\u2009")
 
 
-def _points(axes, semantic, escaped, color, label, marker="o"):
+def draw_fractions(axes, semantic, escaped, color, label, marker="o"):
     """Fractions with binomial errors, flagged where fewer than half of the runs have escaped."""
     omega, runs = semantic.omega.values, semantic.sizes["replica"]
     wins = semantic.values.astype(float).sum(axis=1)

@@ -7,8 +7,6 @@ import numpy as np
 from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import (
-    BLUE,
-    VERMILLION,
     WIDE,
     house_style,
     legend_below,
@@ -16,10 +14,9 @@ from attention_limits.plotting import (
     lower_bounds,
     new_figure,
 )
-from attention_limits.sequence_single_index.figures.shared import NEUTRAL
+from attention_limits.sequence_single_index.figures.shared import NEUTRAL, STUDENTS
 
-# Colour and marker.
-STUDENTS = {"tied": (VERMILLION, "o"), "untied": (BLUE, "s")}
+MARKERS = {"tied": "o", "untied": "s"}
 TICKS = (0.02, 0.05, 0.1, 0.2)
 
 
@@ -60,7 +57,7 @@ def draw(cubes):
 
 def _steps(panel, cube, name):
     """Means over runs, lower bounds of the means, flow, and the prediction with noise at the start."""
-    color, marker = STUDENTS[name]
+    color, marker = STUDENTS[name], MARKERS[name]
     rate, complete = cube.learning_rate.values, _complete(cube)
     mean, error = mean_and_error(cube.escape_step.transpose("learning_rate", "replica").values, axis=1)
     panel.errorbar(
@@ -78,7 +75,7 @@ def _steps(panel, cube, name):
 
 def _ratio(panel, cube, key, name):
     """Mean steps over those of the flow where all runs escaped, and the prediction."""
-    color, marker = STUDENTS[name]
+    color, marker = STUDENTS[name], MARKERS[name]
     flow = cube.flow_step.isel(replica=0).values
     shown = _complete(cube) & np.isfinite(flow)
     mean, error = mean_and_error(cube.escape_step.transpose(key, "replica").values, axis=1)
