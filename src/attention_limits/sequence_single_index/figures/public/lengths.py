@@ -20,9 +20,9 @@ def draw(cubes):
         for student in STUDENTS:
             for start in STARTS:
                 draw_medians(axes, cubes[f"lengths_{target}_{student}_{start}"], student, start)
-        (part,) = specifications(cubes[f"lengths_{target}_tied_overlapped"]).values()
-        dimension = cubes[f"lengths_{target}_tied_overlapped"].get("dimension", part["model"].get("dimension"))
-        axes.set(xscale="log", yscale="log", xlabel="tokens $L$", title=f"target {formula}, $d = {int(dimension)}$")
+        (part,) = specifications(cubes[f"lengths_{target}_tied_random"]).values()
+        dimension = (part["grid"].get("dimension") or [part["model"]["dimension"]])[0]
+        axes.set(xscale="log", yscale="log", xlabel="tokens $L$", title=f"target {formula}, $d = {dimension:g}$")
         axes.set_xticks(tokens := cubes[f"lengths_{target}_tied_random"].tokens.values, [f"{n}" for n in tokens])
         axes.set_xticks([], minor=True)
     panels[0].plot([], [], "--", color=KEY, linewidth=1.0, label=r"limit $d \to \infty$")

@@ -10,21 +10,23 @@ _OVERLAPS = {"positional": POSITIONAL, "semantic": SEMANTIC}
 
 @house_style
 def draw(cubes):
-    """Fractions from transition_small_dimension and fig5_short; paths from yellow_region."""
+    """Fractions from transition_small_dimension and fig5_frobenius; paths from yellow_region."""
     figure, (left, right) = new_figure(1, 2, MIDDLE, 4.2)
-    for name, color, marker in (("transition_small_dimension", GREEN, "o"), ("fig5_short", NEUTRAL, "s")):
+    for name, color, marker in (("transition_small_dimension", GREEN, "o"), ("fig5_frobenius", NEUTRAL, "s")):
         cube = cubes[name]
+        runs = cube.semantic.dropna("omega", how="all")
         part = specifications(cube)["attention_sgd"]
-        label = f"$d = {part['model']['dimension']}$, {part['solver']['steps']} steps"
-        draw_fractions(left, cube.semantic, cube.escaped, color, label, marker)
+        label = f"$d = {part['model']['dimension']}$, {runs.sizes['replica']} runs"
+        draw_fractions(left, runs, cube.escaped.sel(omega=runs.omega), color, label, marker)
     left.axhline(0.5, color="0.8", linewidth=0.6, zorder=0)
     left.set(xlabel=r"weight of the positional part $\omega$", ylabel="$P(|m| > |e|)$ at the end of the run")
-    left.set(ylim=(-0.03, 1.03), title="$a = 1$")
+    left.set(xlim=(0.46, 0.92), ylim=(-0.03, 1.03), title="$a = 1$")
     cube = cubes["yellow_region"].isel(omega=0)
     for name, color in _OVERLAPS.items():
         runs = abs(cube[f"{name}_overlap_trajectory"]).transpose("replica", "step")
-        right.plot(runs.step[1:], runs[:, 1:].T, color=color, linewidth=0.4, alpha=0.5)
-        right.plot(runs.step[1:], runs[:, 1:].mean("replica"), color=color, label=f"{name} overlap, mean of the runs")
+        # Each run changes its direction at its own time: a mean would show none of them.
+        lines = right.plot(runs.step[1:], runs[:, 1:].T, color=color, linewidth=0.8, alpha=0.7)
+        lines[0].set_label(f"{name} overlap, single runs")
     model = specifications(cubes["yellow_region"])["attention_sgd"]["model"]
     right.set(xlabel="SGD steps", ylabel="overlap", xscale="log", ylim=(0, 1.03))
     right.set(title=rf"$a = {model['a']:g}$, $\omega = {float(cube.omega):g}$")
