@@ -39,7 +39,7 @@ class Sampled:
 
 
 def sweep(model: ManyBody, states, rng: np.random.Generator) -> None:
-    """One Gibbs sweep of all chains, sites in order: the integer states (n, L) change in place."""
+    """One Gibbs sweep of all chains of a `model`, sites in order, drawn by `rng`: the integer `states` (n, L) change in place."""
     for site in range(model.sites):
         fields = model.fields_of(site, states)
         cumulated = np.cumsum(np.exp(fields - fields.max(axis=1, keepdims=True)), axis=1)
@@ -48,7 +48,7 @@ def sweep(model: ManyBody, states, rng: np.random.Generator) -> None:
 
 
 def sample(model: ManyBody, count: int, sweeps: int, rng: np.random.Generator) -> Sampled:
-    """`count` >= 4 independent sequences, each the end of a chain of `sweeps` sweeps."""
+    """`count` >= 4 independent sequences of a `model`, each the end of a chain of `sweeps` sweeps, drawn by `rng`."""
     states = rng.integers(0, model.colors, (count, model.sites))
     half = count // 2
     states[half:] = states[half:, :1]

@@ -103,7 +103,7 @@ class ManyBody:
 
 
 def pure_tensor(order: int, colors: int, rng: np.random.Generator) -> np.ndarray:
-    """A Gaussian tensor (colors,) * order, symmetric, of zero sum over each index, and of unit mean square."""
+    """A Gaussian tensor (colors,) * order drawn by `rng`, symmetric, of zero sum over each index, and of unit mean square."""
     tensor = rng.standard_normal((colors,) * order)
     tensor = sum(tensor.transpose(axes) for axes in itertools.permutations(range(order)))
     for axis in range(order):
@@ -115,7 +115,7 @@ def random_terms(order: int, count: int, sites: int, rng: np.random.Generator) -
     """`count` different sets of `order` of the `sites` sites, as evenly spread as a random order allows: array (count, order).
 
     The sites of one random order after the other are cut into sets, so that no site has two terms more than another, except where
-    a set would stand twice or hold a site twice. Raises ValueError when there are not so many sets.
+    a set would stand twice or hold a site twice. `rng` draws the orders. Raises ValueError when there are not so many sets.
     """
     if count > math.comb(sites, order):
         raise ValueError(f"{count} terms of order {order}: {sites} sites have {math.comb(sites, order)}")

@@ -58,9 +58,10 @@ class Training:
 
 
 def initial(shape: Shape, rng: np.random.Generator) -> list[dict[str, np.ndarray]]:
-    """Random parameters, float32: the embedding (C, d), and for each layer `attention` (H, L, L) and `values` (H, d_in, d_out).
+    """Random parameters of a model of this `shape`, float32.
 
-    Normal numbers of variance 1 / d_in (values), 1 / (L H) (attention) and 1 / d (embedding).
+    These are the embedding (C, d), and for each layer `attention` (H, L, L) and `values` (H, d_in, d_out): normal numbers of
+    `rng`, of variance 1 / d_in (values), 1 / (L H) (attention) and 1 / d (embedding).
     """
     sites, heads, width = shape.sites, shape.heads, shape.width
     inputs = width
@@ -79,7 +80,7 @@ def initial(shape: Shape, rng: np.random.Generator) -> list[dict[str, np.ndarray
 
 
 def logits(parameters, sequences, masked):
-    """Logits (B, C) of the sites `masked` (B,) of integer sequences (B, L); a JAX function."""
+    """Logits (B, C) of the sites `masked` (B,) of integer `sequences` (B, L), of `parameters` as `initial`; a JAX function."""
     embedding, *hidden, last = parameters
     sites = sequences.shape[1]
     seen = (jnp.arange(sites) != masked[:, None])[..., None]
@@ -94,7 +95,7 @@ def logits(parameters, sequences, masked):
 
 
 def loss(parameters, sequences, masked):
-    """Mean of -log p of the colours at the sites `masked` (B,) of sequences (B, L), in nats; a JAX function."""
+    """Mean of -log p of the colours at the sites `masked`, in nats; `parameters` and `sequences` as in `logits`."""
     log_p = jax.nn.log_softmax(logits(parameters, sequences, masked))
     own = jnp.take_along_axis(sequences, masked[:, None], axis=1)
     return -jnp.mean(jnp.take_along_axis(log_p, own, axis=1))
@@ -124,7 +125,7 @@ _all_logits = jax.jit(logits)
 
 
 def every_site(parameters, sequences) -> np.ndarray:
-    """Logits of every site of integer sequences (n, L), each masked in turn: array (n, L, C)."""
+    """Logits of every site of integer `sequences` (n, L), each masked in turn, of `parameters`: array (n, L, C)."""
     count, sites = sequences.shape
     rows, masked = np.indices(sequences.shape).reshape(2, -1)
     found = _all_logits(parameters, jnp.asarray(sequences[rows], dtype=jnp.int32), jnp.asarray(masked))
@@ -132,7 +133,7 @@ def every_site(parameters, sequences) -> np.ndarray:
 
 
 def losses(found, sequences) -> np.ndarray:
-    """-log softmax of logits (n, L, C) at the colours of sequences (n, L), in nats: array (n, L)."""
+    """-log softmax of the logits `found` (n, L, C) at the colours of `sequences` (n, L), in nats: array (n, L)."""
     highest = found.max(axis=2, keepdims=True)
     total = np.log(np.exp(found - highest).sum(axis=2)) + highest[..., 0]
     return total - np.take_along_axis(found, np.asarray(sequences, dtype=int)[..., None], axis=2)[..., 0]

@@ -24,7 +24,10 @@ def neighbours(states, others, identity: float) -> np.ndarray:
 
 
 def unseen_weights(test, training, identity: float) -> np.ndarray:
-    """0 for a test sequence that any training sequence resembles, else 1 / (number of similar test sequences): array (n,)."""
+    """0 for a test sequence that any training sequence resembles, else 1 / (number of similar test sequences): array (n,).
+
+    Sequences are similar from the share `identity` of equal sites on, as in `sequence_weights`.
+    """
     alone = neighbours(test, training, identity) == 0
     return alone * sequence_weights(test, identity)
 
