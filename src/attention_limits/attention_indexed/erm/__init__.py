@@ -6,7 +6,9 @@ In reading order:
 
 - spectral, spectral_kernels: moments of the proximal denoiser of the nuclear norm
 - linear, softmax, softmax_kernels: state evolution by output
-- semicircle, thresholds: limits
+- semicircle: limits of vanishing noise
+- teachers/: the laws of S* + delta Z
+- thresholds: interpolation without decay, and the decay that leaves nothing
 - estimate, best_decay: one point, and the decay of the smallest error
 - simulations/: minimisation and message passing on one data set
 

@@ -4,6 +4,7 @@ arXiv:2506.01582).
 In reading order:
 
 - prior: what a law offers
+- pieces: the law of the spectrum of S + sqrt(D) Z on pieces of its support
 - wishart: symmetric S; S = W W^T / sqrt(r d), the model of the paper
 - invariant, spectra: any law of the eigenvalues
 - product, rectangular: S without symmetry; S = Q K^T / sqrt(r d) of untied attention
