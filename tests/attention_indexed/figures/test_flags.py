@@ -54,7 +54,7 @@ def drawn(monkeypatch):
     """The flags that each call of `curve` gets, in the figures of weight decay and of two layers."""
     seen = []
 
-    def curve(axes, x, replicas, color, label, linestyle="-", flags=None, **look):
+    def curve(axes, x, replicas, color, label, linestyle="-", flags=None, jump=np.nan, **look):
         seen.append(flags)
 
     for module in (erm_shared, layers, two_layers):
