@@ -144,7 +144,7 @@ def test_distance_of_outputs_is_that_of_the_provided_softmax():
         ({"channel": f"{FILE}:NextToken", "output_noise": 0.1}, "output_noise: 0.1: the channel has a log_likelihood"),
         ({"channel": f"{FILE}:NextToken", "parameters": {"warmth": 1}}, "warmth: no parameter of the channel"),
         ({"channel": f"{FILE}:OfTheBatch", "output_noise": 0.1}, "must depend on its own scores only"),
-        ({"channel": f"{FILE}:WrongShape"}, "log_likelihood must return (n, S)"),
+        ({"channel": f"{FILE}:WrongShape"}, "log_likelihood must return real numbers (n, S) = (32, 2)"),
         ({"channel": f"{FILE}:NUMBER"}, "defines no class 'NUMBER'"),
         ({"channel": "missing.py:Name"}, "missing.py, which does not exist"),
         ({"channel": f"{FILE}:NextToken", "tokens": 7}, "allowed with at most 6 tokens, not 7"),
