@@ -200,6 +200,8 @@ def test_names_of_files_are_names(toy, name, monkeypatch):
 def test_the_file_of_a_link_is_loaded_only_when_it_is_named(tmp_path):
     """Files of links are code; those that no experiment names are never executed, and those that one names are."""
     shutil.copytree(REPOSITORY / "config", tmp_path / "config")
+    # The experiments of the repository name links of these files.
+    shutil.copytree(REPOSITORY / "docs" / "models", tmp_path / "docs" / "models")
     links = tmp_path / "links"
     links.mkdir()
     trap = f"open({str(tmp_path / 'executed')!r}, 'w')\n"
