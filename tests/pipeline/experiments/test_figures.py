@@ -4,7 +4,11 @@ import re
 
 import pytest
 
-from toy import repository
+from attention_limits.pipeline.audit import load_published
+from toy import REPOSITORY, repository
+
+# Cubes whose numbers stand in docs/erm.md: 4096 nodes do not resolve the first layer, so there is no curve to draw.
+NUMBERS_ALONE = {("sequence_multi_index", "sgd_flow_two_layers")}
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +24,12 @@ def test_a_run_of_the_papers_makes_the_figures_with_their_numbers(project):
 
 
 def test_a_figure_draws_every_cube(project):
-    """A run of the papers also makes the cubes that no figure draws, so that a new experiment is computed."""
+    """Or the audit reads it: the models of other papers have numbers and no curve.
+
+    A run of the papers also makes the cubes that no figure draws, so that a new experiment is computed.
+    """
     drawn = {(figure.family, cube) for figure in project.figures.values() for cube in figure.cubes}
-    assert {(item.family, item.name) for item in project.all()} == drawn
+    read = {(entry.family, cube) for entry in load_published(REPOSITORY, project.experiments) for cube in entry.cubes}
+    undrawn = {(item.family, item.name) for item in project.all()} - drawn
+    assert undrawn - read == NUMBERS_ALONE
+    assert all(family == "sequence_multi_index" and name.startswith("model_") for family, name in undrawn & read)
