@@ -6,14 +6,14 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-with warnings.catch_warnings():
-    # In a notebook without widgets the bar is text.
-    warnings.simplefilter("ignore")
-    from tqdm.auto import tqdm
-
 
 def progress(items: Iterable, total: int, label: str) -> Iterable:
     """The items, with a bar on a terminal or in a notebook, and nothing in a log file."""
+    # A late import: `attention-limits thresholds` has no bar.
+    with warnings.catch_warnings():
+        # In a notebook without widgets the bar is text.
+        warnings.simplefilter("ignore")
+        from tqdm.auto import tqdm
     return tqdm(items, desc=label, total=total, leave=False, disable=not _watched())
 
 
