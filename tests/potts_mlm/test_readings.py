@@ -66,9 +66,9 @@ def test_the_best_start_counts_in_equilibrium_alone():
     assert value_of_best_start(cube, "excess_loss", samples=1000) == pytest.approx((0.3, 0.03 * student(2)))
 
 
-@pytest.mark.parametrize("flag", ["sample_converged", "distance_converged", "hamming_error"])
-def test_a_frozen_instance_and_one_above_the_distance_enter_no_mean(flag):
-    """The chosen start is the second one; the third replica fails a flag of the samples."""
+@pytest.mark.parametrize("flag", ["sample_converged", "distance_converged", "hamming_error", "converged"])
+def test_a_frozen_instance_one_above_the_distance_and_an_open_fit_enter_no_mean(flag):
+    """The chosen start is the second one; the third replica fails a flag of the samples or of this start."""
     flags = {
         name: ("replica", [1.0, 1.0, 0.0 if name == flag else 1.0])
         for name in ("sample_converged", "distance_converged")
@@ -76,6 +76,8 @@ def test_a_frozen_instance_and_one_above_the_distance_enter_no_mean(flag):
     # The error of the mean of two runs of error 0.03 is 0.021.
     slow = 0.03 if flag == "hamming_error" else 0.01
     flags["hamming_error"] = (("replica", "run"), [[0.01, 0.01], [0.01, 0.01], [slow, slow]])
+    # The first start of the first replica has not converged, and is not chosen.
+    flags["converged"] = (("replica", "start"), [[0.0, 1.0], [1.0, 1.0], [1.0, 0.0 if flag == "converged" else 1.0]])
     errors = np.array([[0.9, 0.27], [0.9, 0.33], [0.9, 5.0]])
     cube = xr.Dataset(
         {"site_error": (("replica", "start"), errors), "chosen": ("replica", np.ones(3)), **flags},

@@ -32,9 +32,17 @@ def at_target(cube):
     return (cube.sample_converged * cube.distance_converged * (error <= LARGEST_ERROR)).rename("at_target")
 
 
+def settled_at_target(cube):
+    """1 where the sequences are `at_target` and the chosen start of factored attention has converged, 0 elsewhere."""
+    return at_target(cube) * of_chosen(cube, "converged")
+
+
 def value_at_target(cube, variable, **point):
-    """Mean of a `variable` of the best start of factored attention over the replicas `at_target`, and its standard error."""
-    return mean_at(of_chosen(cube, variable).where(at_target(cube) == 1).rename(variable), **point)
+    """Mean of a `variable` of the best start of factored attention over the replicas that are `settled_at_target`.
+
+    Returns it and its standard error.
+    """
+    return mean_at(of_chosen(cube, variable).where(settled_at_target(cube) == 1).rename(variable), **point)
 
 
 def good(cube, prefix=""):

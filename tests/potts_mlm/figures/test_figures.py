@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from attention_limits.potts_mlm.figures import shared
+from attention_limits.potts_mlm.figures import low_distance, shared
 
 
 def test_a_series_passes_its_flags_to_lines_and_points(monkeypatch):
@@ -22,3 +22,48 @@ def test_a_series_passes_its_flags_to_lines_and_points(monkeypatch):
     for arguments in (line, dots):
         np.testing.assert_array_equal(arguments[1], [10, 30])
         np.testing.assert_array_equal(arguments[2], values[[0, 2]])
+
+
+def test_couplings_of_a_fit_that_has_not_converged_enter_no_mean(monkeypatch):
+    """The start with the smallest objective decides, not the other one; a single chain needs its own fit."""
+    sizes = {
+        "distance": 1, "ridge": 1, "attention": 2, "samples": 2, "replica": 3, "start": 2, "site": 4, "site_other": 4, "run": 2,
+        "chain": 2, "learned_chain": 1,
+    }  # fmt: skip
+
+    def ones(*dims):
+        return dims, np.ones([sizes[dim] for dim in dims])
+
+    fit, chain = (
+        ("distance", "ridge", "attention", "samples", "replica"),
+        ("distance", "attention", "replica", "learned_chain"),
+    )
+    instance = ("distance", "replica")
+    cube = xr.Dataset(
+        {
+            **{name: ones(*fit, "start") for name in ("site_error", "site_precision", "test_loss", "converged")},
+            **{name: ones(*chain) for name in ("chain_site_error", "chain_precision", "chain_fit_converged")},
+            **{
+                name: ones(*instance) for name in ("sample_converged", "distance_converged", "chains_converged", "beta")
+            },
+            **{name: ones(*instance, "run") for name in ("hamming", "hamming_error")},
+            "chosen": ones(*fit),
+            "couplings": ones(*instance, "site", "site_other"),
+            "chain_hamming": ones(*instance, "chain"),
+        },
+        {name: np.arange(sizes[name]) for name in ("replica", "chain")}
+        | {"distance": [0.3], "attention": ["raw", "softmax"], "samples": [10, 20]},
+    )
+    cube["hamming_error"] *= 0.01
+    cube["couplings"][0, :, 2:, 2:] = 0.0
+    # The first replica of raw attention at 10 sequences: the start 1 is chosen. The second at 20: only the other start fails.
+    cube["converged"][0, 0, 0, 0, 0, 1] = cube["converged"][0, 0, 0, 1, 1, 0] = 0.0
+    cube["chain_fit_converged"][0, 1, 2] = 0.0
+    fits, singles = [], []
+    monkeypatch.setattr(low_distance, "series", lambda axes, array, flags, *rest: fits.append(flags))
+    monkeypatch.setattr(low_distance, "points", lambda axes, x, values, flags, *rest: singles.append(flags.tolist()))
+    low_distance.draw({"contact_low_distance": cube})
+    raw, softmax = [[0.0, 1.0, 1.0], [1.0, 1.0, 1.0]], [[1.0] * 3] * 2
+    # Error and precision of each kind of attention.
+    assert [flags.transpose("samples", "replica").values.tolist() for flags in fits] == [raw, raw, softmax, softmax]
+    assert singles == [[[1.0, 1.0, 1.0]]] * 2 + [[[1.0, 1.0, 0.0]]] * 2

@@ -5,14 +5,14 @@ import numpy as np
 from attention_limits.plotting import BLUE, KEY, VERMILLION, WIDE, house_style, legend_below, new_figure, points
 from attention_limits.potts_mlm.figures.shared import DISTANCE_LABEL, LEARNER_COLORS, level, sample_axis, series
 from attention_limits.potts_mlm.potts.recovery import chance
-from attention_limits.potts_mlm.readings import at_target, of_chosen
+from attention_limits.potts_mlm.readings import at_target, of_chosen, settled_at_target
 
 
 @house_style
 def draw(cubes):
     """From the cube contact_low_distance: error and precision by the number of sequences; distances of each instance."""
     cube = cubes["contact_low_distance"].isel(distance=0, ridge=0)
-    there = at_target(cube)
+    there, settled = at_target(cube), settled_at_target(cube)
     figure, (errors, precisions, chains) = new_figure(1, 3, WIDE, 3.6)
     for kind in cube.attention.values:
         color = LEARNER_COLORS["factored", str(kind)]
@@ -21,10 +21,11 @@ def draw(cubes):
             (precisions, "site_precision", "chain_precision"),
         ):
             array = of_chosen(cube, name).sel(attention=kind).transpose("samples", "replica")
-            series(axes, array, there, "samples", color, f"factored, {kind}")
+            series(axes, array, settled.sel(attention=kind), "samples", color, f"factored, {kind}")
             # Beside the tempered sequences of the same number.
             single = cube[of_chain].sel(attention=kind).mean("learned_chain").values[None]
-            agreed = (cube.chains_converged * there).values[None]
+            fitted = cube.chain_fit_converged.sel(attention=kind).prod("learned_chain", skipna=False)
+            agreed = (cube.chains_converged * fitted * there).values[None]
             label = f"factored, {kind}: single chain" if np.any(agreed == 1) else None
             points(axes, [1.2 * float(cube.samples[-1])], single, agreed, color, label, "s")
     J = cube.couplings.where(there == 1).dropna("replica", how="all").transpose("replica", ...).values
