@@ -35,7 +35,7 @@ def with_names(model: Mapping) -> dict:
 
 @contextmanager
 def named_as_given() -> Iterator[None]:
-    """Problems of the block name an object of the caller as the caller does, without this file."""
+    """A SpecError of the block names an object of the caller as the caller does, without this file."""
     try:
         yield
     except SpecError as error:

@@ -62,7 +62,7 @@ def _imported(path: Path) -> list[Path]:
 
 @functools.cache
 def code_digest(path: Path) -> str:
-    """Digest of the versions of the compiler and of the `code_files` of a file."""
+    """Digest of the versions of the compiler and of the `code_files` of the file `path`."""
     digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__}".encode())
     for file in sorted(code_files(path)):
         content, name = file.read_bytes(), file.relative_to(PACKAGE) if file.is_relative_to(PACKAGE) else file.name

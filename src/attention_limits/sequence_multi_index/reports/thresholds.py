@@ -71,7 +71,8 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
     Raises
     ------
     SpecError
-        If the link does not exist, refuses its parameters, fails its quick check, or has no posterior.
+        If the link does not exist, refuses its parameters, fails its quick check, has no posterior, or has spikes that the prior
+        does not allow. The ValueError of the prior and of the channel is raised as this error.
     """
     replicas, nodes = asked.replicas, asked.solver.nodes
     link = sound_link(asked.model.plain(), project, asked.seed)

@@ -1,8 +1,8 @@
 """Arithmetic of `sampling.importance`: fields at the nodes, and the weighted moments of the candidates.
 
 F rows of M tokens are drawn from K proposals, S nodes each; N = K S, d = F M. The other R = P - F rows are those of C candidates.
-The equations are those of `sampling.importance`. The axis of the nodes is the last one of every array of a loop, so that the
-compiler vectorises it.
+The equations are those of `sampling.importance`; the channel is that of generalised AMP (Rangan 2011). The axis of the nodes is
+the last one of every array of a loop, so that the compiler vectorises it.
 """
 
 import math
