@@ -26,8 +26,10 @@ def steps(monkeypatch):
     """steps(alpha, growth): the staircase of a branch with these functions of Q_22, above a first threshold of 0.2."""
 
     def found(alpha, growth, first=0.2, tolerance=1e-10, significant=True):
-        def branch(channel, nodes, subspace, level, start, tolerance=1e-3, prior=None):
+        def branch(channel, nodes, subspace, level, start, tolerance=1e-3, prior=None, known=None):
             np.testing.assert_array_equal(subspace @ subspace.T, LAST)
+            # Nothing is recovered before the first branch.
+            assert known.shape == (2, 0)
             overlap = -np.expm1(-level)
             precision = np.array([[np.expm1(level)]])
             return BranchPoint(alpha(overlap), precision, growth(overlap), True, 1.0)
@@ -44,11 +46,22 @@ def steps(monkeypatch):
     return found
 
 
-def test_a_growth_that_never_reaches_one_gives_a_missing_threshold(steps):
-    first, second = steps(lambda q: 1.0, lambda q: 0.5)
+def test_a_growth_that_never_reaches_one_gives_a_missing_threshold_where_nothing_grows_beyond_recovery(steps):
+    """The branch ends in exact recovery at alpha = 3, below which nothing more is learned."""
+    first, second = steps(lambda q: 3.0, lambda q: 0.5, significant=False)
     assert first.alpha == 0.2
     assert np.isnan(second.alpha)
     assert np.all(np.isnan(second.direction))
+    assert second.bound == 3.0
+
+
+def test_a_growth_that_never_reaches_one_goes_on_beyond_recovery(steps):
+    """The threshold is that of the recovery, or alpha = 1 where a small overlap grows beside the recovered layer, if larger."""
+    for recovery, threshold in ((3.0, 3.0), (0.5, 1.0)):
+        _, second = steps(lambda q, recovery=recovery: recovery, lambda q: 0.5)
+        assert second.alpha == threshold
+        np.testing.assert_array_equal(second.direction, FIRST)
+        np.testing.assert_allclose(second.overlap, LAST, atol=2e-5)
 
 
 def test_a_growth_that_crosses_one_gives_the_threshold_there(steps):
