@@ -52,7 +52,7 @@ def _prior_of_rows(section: Mapping, rows: int) -> Prior:
     if section["name"] == "correlated":
         sizes = {len(section["covariance"]), *map(len, section["covariance"])}
         if sizes != {rows}:
-            raise ValueError(f"covariance: allowed: {rows} rows of {rows} numbers, the number of rows of W")
+            raise ValueError(f"prior.covariance: allowed: {rows} rows of {rows} numbers, the number of rows of W")
         return GaussianRows(section["covariance"])
     from attention_limits.sequence_multi_index.priors.mixture import MixtureRows, bernoulli_gauss, binary
 
