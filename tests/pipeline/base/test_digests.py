@@ -121,13 +121,15 @@ MORE_TOKENS = loaded(channel("hardmax"), tied, lambda job: max(values(job, "toke
 RECTANGULAR = loaded(lambda job: values(job, "aspect", 1.0) != {1.0})
 SPECTRUM = loaded(lambda job: values(job, "spectrum") != {None})
 ERM = ("erm_state_evolution", "erm_optimal_decay", "erm_gamp", "erm_minimisation")
+# Weight decay takes tied, untied and rectangular S, and imports the teachers of all laws.
+DECAY = named(*ERM)
 TWO_LAYERS = ("two_layers_state_evolution", "two_layers_phases", "two_layers_amp")
 # Module of attention_indexed -> the jobs that an edit of it concerns.
 EDITS = {
     "channels.files": loaded(of_file),
     "channels.output": loaded(sampled),
     "channels.sampled": loaded(sampled),
-    "channels.untied": loaded(channel("linear", "softmax"), untied),
+    "channels.untied": lambda job: loaded(channel("linear", "softmax"), untied)(job) or DECAY(job),
     "channels.hardmax.output": loaded(channel("hardmax", "hardmax_published")),
     "channels.hardmax.untied": loaded(channel("hardmax"), untied),
     "channels.hardmax.two_tokens": TWO_TOKENS,
@@ -135,9 +137,9 @@ EDITS = {
     "channels.hardmax.many_tokens": MORE_TOKENS,
     "channels.hardmax.posterior_kernels": MORE_TOKENS,
     "priors.product": loaded(untied),
-    "priors.denoisers.product": loaded(untied),
+    "priors.denoisers.product": lambda job: loaded(untied)(job) or DECAY(job),
     "priors.rectangular": RECTANGULAR,
-    "priors.denoisers.rectangular": RECTANGULAR,
+    "priors.denoisers.rectangular": lambda job: RECTANGULAR(job) or DECAY(job),
     "priors.invariant": SPECTRUM,
     "priors.spectra": SPECTRUM,
     "priors.tabulated": lambda job: RECTANGULAR(job) or SPECTRUM(job),
@@ -154,7 +156,7 @@ EDITS = {
     "two_layers.phases.branches": named("two_layers_phases"),
     "two_layers.phases.information": named("two_layers_phases"),
     "two_layers.generalization": named("two_layers_state_evolution"),
-    "erm.estimate": named(*ERM),
+    "erm.estimate": DECAY,
     "erm.best_decay": named("erm_optimal_decay"),
     "erm.simulations.message_passing": named("erm_gamp"),
     "erm.simulations.minimisation": named("erm_minimisation"),
