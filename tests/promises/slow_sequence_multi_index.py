@@ -255,3 +255,50 @@ def output_of_mean_map(h, ratio, logarithm, beta):
     mean = h.mean(axis=1, keepdims=True)
     u = np.exp(ratio) * mean + np.exp(logarithm) * (h - mean)
     return attend(u, u, beta)
+
+
+def gamp_by_samples(x, candidates, start, hint, options, steps, messages):
+    """Estimates (steps, D) of one Gaussian row, with the variance of every sample or of every message, by loops.
+
+    x (N, M, D) are tokens, and `candidates` (N, K, M) the fields that an output leaves, all of one weight. `hint` are the
+    precision and the target (D,) of the side information; `options` has `start_overlap`, `damping` and `regularization`. A
+    precision of the data stays above -1/2.
+    """
+    (count, tokens, dimension), old = x.shape, options["damping"]
+    x = x / np.sqrt(dimension)
+    mean, variance = np.tile(start, (count, 1)), np.full((count, dimension), 1.0 - options["start_overlap"])
+    onsager, estimate, found = np.zeros((count, tokens)), start, []
+    for _ in range(steps):
+        b, A, outputs = np.zeros((count, dimension)), np.zeros((count, dimension)), np.zeros((count, tokens))
+        for mu in range(count):
+            for i in range(dimension):
+                others = [j for j in range(dimension) if j != i or not messages]
+                omega = sum(mean[mu, j] * x[mu, :, j] for j in others) - onsager[mu]
+                V = sum(variance[mu, j] * np.outer(x[mu, :, j], x[mu, :, j]) for j in others)
+                g, dg = _of_candidates(candidates[mu], omega, V + options["regularization"] * np.eye(tokens))
+                b[mu, i], A[mu, i], outputs[mu] = x[mu, :, i] @ g, -x[mu, :, i] @ dg @ x[mu, :, i], g
+        target, precision = b.sum(axis=0) + hint[1], np.maximum(A.sum(axis=0), -0.5)
+        if messages:
+            estimate = target / (1.0 + hint[0] + precision)
+            cavity = 1.0 / (1.0 + hint[0] + np.maximum(A.sum(axis=0) - A, -0.5))
+            mean = (1.0 - old) * cavity * (target - b) + old * mean
+            variance = (1.0 - old) * cavity + old * variance
+        else:
+            posterior = 1.0 / (1.0 + hint[0] + precision)
+            estimate = (1.0 - old) * posterior * (target + precision * estimate) + old * estimate
+            reaction = np.array([(token * posterior) @ token.T @ g for token, g in zip(x, outputs, strict=True)])
+            onsager = (1.0 - old) * reaction + old * onsager
+            mean, variance = np.tile(estimate, (count, 1)), (1.0 - old) * posterior + old * variance
+        found.append(estimate)
+    return np.array(found)
+
+
+def _of_candidates(candidates, omega, V):
+    """g (M,) and dg (M, M) of fields (K, M) of one weight in a Gaussian of mean omega and covariance V."""
+    away, inverse = candidates - omega, np.linalg.inv(V)
+    exponents = np.array([-0.5 * one @ inverse @ one for one in away])
+    weights = np.exp(exponents - exponents.max())
+    weights /= weights.sum()
+    mean = weights @ away
+    covariance = sum(weight * np.outer(one - mean, one - mean) for weight, one in zip(weights, away, strict=True))
+    return inverse @ mean, inverse @ covariance @ inverse - inverse

@@ -1,5 +1,7 @@
 """Gradient descent and AdamW in plain loops, for the promises of the sequence multi-index family, without the package."""
 
+import itertools
+
 import numpy as np
 
 
@@ -70,3 +72,50 @@ def complex_gradient(value, parameters):
             gradient[at] = value(moved).imag / 1e-30
         found.append(gradient)
     return found
+
+
+def flow_samples(forward_pass, tokens, noise, weights, teacher, count, rng, step=1e-5):
+    """Loss (n,), and G h*^T, G h^T and G G^T (n, P, P), at n = `count` random sequences, by central differences of the loss.
+
+    Student and teacher are W and W* (P, D) with h = W x / sqrt(D); `forward_pass` takes fields (n, P, M) of M = `tokens`, and the
+    teacher's outputs have noise of variance `noise`.
+    """
+    rows, dimension = weights.shape
+    both = np.concatenate([weights, teacher]) / np.sqrt(dimension)
+    root = np.linalg.cholesky(both @ both.T)
+    fields = np.einsum("pq,nqa->npa", root, rng.standard_normal((count, 2 * rows, tokens)))
+    h, theirs = fields[:, :rows], fields[:, rows:]
+    y = forward_pass(theirs)
+    y = y + np.sqrt(noise) * rng.standard_normal(y.shape)
+
+    def loss(at):
+        return ((y - forward_pass(at)) ** 2).reshape(count, -1).sum(axis=1)
+
+    gradient = np.empty_like(h)
+    for at in np.ndindex(h.shape[1:]):
+        moved = np.zeros(h.shape[1:])
+        moved[at] = step
+        gradient[:, *at] = (loss(h + moved) - loss(h - moved)) / (2.0 * step)
+    return loss(h), *(np.einsum("npa,nqa->npq", gradient, other) for other in (theirs, h, gradient))
+
+
+def flow_of_phase_retrieval(start, teacher, rate, decay, times, steps=400):
+    """Q and M (T, 2) of y = h^2 at the times, from `start` (Q, M), by Runge-Kutta steps of the Gaussian moments."""
+    r = teacher
+
+    def slope(at):
+        q, m = at
+        with_teacher, with_own = -12.0 * m * (r - q), -4.0 * (r * q + 2.0 * m**2 - 3.0 * q**2)
+        squared = 16.0 * (3.0 * r**2 * q + 12.0 * r * m**2 - 2.0 * (3.0 * q**2 * r + 12.0 * q * m**2) + 15.0 * q**3)
+        return np.array([-2.0 * with_own - 2.0 * decay * q + rate * squared, -with_teacher - decay * m])
+
+    found, at = [np.array(start)], np.array(start)
+    for before, after in itertools.pairwise(times):
+        length = (after - before) / steps
+        for _ in range(steps):
+            first = slope(at)
+            second = slope(at + 0.5 * length * first)
+            third = slope(at + 0.5 * length * second)
+            at = at + length * (first + 2.0 * second + 2.0 * third + slope(at + length * third)) / 6.0
+        found.append(at)
+    return np.array(found)
