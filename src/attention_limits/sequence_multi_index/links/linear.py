@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.links.attention.layers import require_shape
-from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.links.link import Link, require_shape
 
 
 def _require_sizes(rows, tokens, least):

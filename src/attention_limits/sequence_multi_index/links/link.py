@@ -213,6 +213,19 @@ def spike_moment(link: Link) -> np.ndarray:
     return np.einsum("npa,nqa->pq", spikes, spikes) / len(spikes)
 
 
+def as_floats(h):
+    """h as an array of floats; an array of another library, such as `jax_forward.Traced`, keeps its kind."""
+    return h.astype(float, copy=False) if hasattr(h, "__array_function__") else np.asarray(h, dtype=float)
+
+
+def require_shape(h, rows, tokens):
+    """h as floats; raises ValueError unless its shape ends in (rows, tokens)."""
+    h = as_floats(h)
+    if h.shape[-2:] != (rows, tokens):
+        raise ValueError(f"h must end in (rows, tokens) = {(rows, tokens)}, got shape {h.shape}")
+    return h
+
+
 def require(link: Link, needs: Set[str]) -> None:
     """Check that a link meets the needs of a solver: POSTERIOR, DIAGONAL_OVERLAP, EXCHANGEABLE, GRADIENT, NORMAL_TOKENS.
 

@@ -8,8 +8,7 @@ from math import lgamma, log, pi
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.links.attention.layers import require_shape
-from attention_limits.sequence_multi_index.links.link import HALF_LINE, LENGTH, SAMPLING, Link
+from attention_limits.sequence_multi_index.links.link import HALF_LINE, LENGTH, SAMPLING, Link, require_shape
 
 
 def _require_rows(rows, least=1):

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.links.attention.layers import require_shape
 from attention_limits.sequence_multi_index.links.link import (
     NORMAL_TOKENS,
     SMALLEST_EIGENVALUE,
     Link,
     inference,
     require,
+    require_shape,
 )
 
 # Random fields that show the sign symmetry of a function, and the largest relative change of an output that is rounding.

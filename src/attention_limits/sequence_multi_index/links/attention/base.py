@@ -6,8 +6,8 @@ fields h_l B_{l-1} that layer l reads.
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.links.attention.layers import layer_product, require_shape
-from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.links.attention.layers import layer_product
+from attention_limits.sequence_multi_index.links.link import Link, require_shape
 
 
 def require_attention(skip, beta, depth, tokens):

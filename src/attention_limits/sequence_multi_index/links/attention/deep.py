@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_multi_index.links.attention.base import AttentionLayers
-from attention_limits.sequence_multi_index.links.attention.layers import as_floats, last_row, log_volume
-from attention_limits.sequence_multi_index.links.link import TRAPEZOID, TWO_TOKEN_SAMPLING
+from attention_limits.sequence_multi_index.links.attention.layers import last_row, log_volume
+from attention_limits.sequence_multi_index.links.link import TRAPEZOID, TWO_TOKEN_SAMPLING, as_floats
 
 # Most layers of linear attention, a polynomial of degree 2 * 3^(L - 1).
 MAX_LINEAR_DEPTH = 3

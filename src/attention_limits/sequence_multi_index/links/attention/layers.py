@@ -35,19 +35,6 @@ def layer_product(h, attention, keep, gain=1.0):
     return np.broadcast_to(identity if transposed is None else transposed, (*h.shape[:-3], *identity.shape))
 
 
-def as_floats(h):
-    """h as an array of floats; an array of another library, such as `jax_forward.Traced`, keeps its kind."""
-    return h.astype(float, copy=False) if hasattr(h, "__array_function__") else np.asarray(h, dtype=float)
-
-
-def require_shape(h, rows, tokens):
-    """h as floats; raises ValueError unless its shape ends in (rows, tokens)."""
-    h = as_floats(h)
-    if h.shape[-2:] != (rows, tokens):
-        raise ValueError(f"h must end in (rows, tokens) = {(rows, tokens)}, got shape {h.shape}")
-    return h
-
-
 def require_heads(name, count, readout):
     """Raise ValueError unless `count`, the value of the parameter `name`, is at least one and `readout` fits that many heads."""
     if count < 1:

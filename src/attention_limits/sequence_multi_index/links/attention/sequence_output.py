@@ -16,11 +16,11 @@ from attention_limits.sequence_multi_index.links.attention.layers import (
     layer_product,
     log_jacobian,
     log_normal,
-    require_shape,
     score_root,
     signed_pairs,
 )
 from attention_limits.sequence_multi_index.links.heads import all_fields
+from attention_limits.sequence_multi_index.links.link import require_shape
 
 
 @dataclass(frozen=True)
