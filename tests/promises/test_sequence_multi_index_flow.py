@@ -82,16 +82,18 @@ def assert_samples(value, samples, rows):
 
 def test_sgd_flow_of_phase_retrieval_is_that_of_gaussian_moments():
     """Eight teachers and starts; the differences come from the nodes, and are small. False-alarm rate 1e-4."""
-    solver = {"dimension": 100, "nodes": 4096, "records": 4, "time": 0.2, "weight_decay": 0.3, "initial_std": 0.7}
-    rate, apart = 0.01, []
+    solver = {"dimension": 100, "nodes": 4096, "records": 4, "time": 0.2, "weight_decay": 2.0, "initial_std": 0.7}
+    rate, apart = 0.06, []
     found = computed("sgd_flow", {"link": "phase_retrieval"}, {"rate": rate}, solver, replicas=8)
     assert found.flow_converged.all()
     for replica in range(8):
         student, teacher = weights_of(1, 0.7, 100, replica)
         start = [float((student * other).mean()) for other in (student, teacher)]
-        exact = slow_training.flow_of_phase_retrieval(start, (teacher**2).mean(), rate, 0.3, found.time.values)
+        exact = slow_training.flow_of_phase_retrieval(start, (teacher**2).mean(), rate, 2.0, found.time.values)
         run = found.isel(replica=replica)
         apart.append(np.stack([run.student_by_time.values.ravel(), run.cross_by_time.values.ravel()], axis=1) - exact)
+        # M has either sign.
+        apart[-1][:, 1] *= np.sign(start[1])
     apart = np.array(apart)[:, 1:]
     assert_mean(apart, allowance=2e-3)
     assert np.abs(apart).max() < 0.05
