@@ -16,7 +16,7 @@ WITHOUT_TOKENS = {"student": "relu_sum", "weights": [1.0, 2.0]}
     ("estimator", "model", "grid", "part", "message"),
     [
         ("information_exponent", {**LINKS, "target": "absent.py:f"}, DEGREE, {}, r"model\.target: 'absent\.py:f': no file"),
-        ("information_exponent", {**LINKS, "student": "mlp"}, DEGREE, {}, r"model\.student: no link 'mlp'; allowed: relu"),
+        ("information_exponent", {**LINKS, "student": "mlp"}, DEGREE, {}, r"student: no link 'mlp'; allowed: linear_sum, relu"),
         ("information_exponent", {**LINKS, "student": "hermite"}, DEGREE, {}, r"model\.student: no link 'hermite'"),
         ("landscape", {"student": "full_attention"}, DEGREE, {}, r"student: 'full_attention': 4 outputs of 2 tokens, .* has 1"),
         ("information_exponent", {**LINKS, "weights": [1, 2, 3]}, DEGREE, {}, r"weights: 3 weights; .* per token \(1\)"),

@@ -151,7 +151,10 @@ class LinkFlow:
 
 
 def sobol_nodes(problem, generator, count=2**13):
-    """Scrambled Sobol nodes for the flow of a `problem`, in 2 L dimensions: `count`, a power of two, with two signs of eta."""
+    """Sobol nodes for the flow of a `problem`, in 2 L dimensions, scrambled by the `generator`.
+
+    `count`, a power of two, each with two signs of eta.
+    """
     dimension = 2 * problem.tokens
     # The weights of wider nodes spread exponentially in the dimension.
     drawn = gaussian_nodes(dimension, count, generator, 1.15 if dimension <= 8 else 1.0)

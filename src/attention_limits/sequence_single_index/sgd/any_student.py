@@ -171,7 +171,10 @@ def initial_state(problem, start):
 
 
 def random_overlaps(problem, dimension, generator):
-    """The `start` of `initial_state` for random weights: components of random unit vectors in d = `dimension`."""
+    """The `start` of `initial_state` of a `problem` for random weights in d = `dimension`, drawn by a `generator`.
+
+    Components of random unit vectors: array (r + 1,), or (L, r + 1) of an untied student.
+    """
     size = (problem.tokens if problem.untied else 1, problem.components.shape[1] + 1)
     along = generator.standard_normal(size)
     found = along / np.sqrt(np.sum(along**2, axis=1) + generator.chisquare(dimension - size[1], size[0]))[:, None]
