@@ -141,7 +141,7 @@ def test_a_kink_on_the_nodes_of_the_grid_is_noticed():
     (wrong, small) = with_error(flows(problem, 1e-6, []), lambda each: each.drift([0.3])[0] / 1e-6)
     assert abs(wrong - drifts[1][0]) > 3 * small
     # Smooth functions keep their grid.
-    assert flows(ATTENTION, 0.1, rng(0).spawn(4))[0].grid
+    assert flows(HERMITE, 0.1, rng(0).spawn(4))[0].grid
 
 
 def test_more_than_two_tokens_have_sobol_nodes():
