@@ -27,7 +27,7 @@ SGD = {
 }
 GAMP = {
     "max_iterations": 3, "damping": 0.0, "start_overlap": 1e-3, "informed_start": None, "side_information": 0.0,
-    "regularization": 0.0, "resolution": 0.75, "tolerance": 1e-9,
+    "regularization": 0.0, "resolution": 0.75, "tolerance": 1e-9, "variance": "average",
 }  # fmt: skip
 
 

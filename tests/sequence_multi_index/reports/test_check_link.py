@@ -67,16 +67,21 @@ OF_USERS = {
 }
 ALL = {**LINKS, **DEEP, **OF_USERS, "sphere of five rows": SumOfSquares(5)}
 
+# Weights that jump or are not bounded: few scramblings do not decide about the derivative of a sampled log Z.
+MAY_BE_UNDECIDED = {
+    "importance sampling: posterior mean minus derivative of log Z",
+    "importance sampling over two tokens: posterior mean minus derivative of log Z",
+}
+# Without a skip a layer shrinks the difference of the two tokens. Few outputs have none left to rounding, few nodes explain them,
+# and their Z'/Z dominates the mean.
+ONLY_OF = {"two tokens, no skip": {"importance sampling over two tokens: normalisation, E[Z'/Z]"}}
+
 
 @pytest.mark.parametrize("name", ALL)
 def test_links_pass_all_checks(name):
     found = check_link(ALL[name], outputs=256, resolution=0.5)
     assert [str(check) for check in found if check.failed] == []
-    # Weights that jump or are not bounded: few scramblings do not decide about the derivative of a sampled log Z.
-    assert {check.name for check in found if check.undecided} <= {
-        "importance sampling: posterior mean minus derivative of log Z",
-        "importance sampling over two tokens: posterior mean minus derivative of log Z",
-    }
+    assert {check.name for check in found if check.undecided} <= MAY_BE_UNDECIDED | ONLY_OF.get(name, set())
     assert len(found) > 8
 
 
