@@ -8,6 +8,7 @@ import xarray as xr
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PathCollection
 from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
 from matplotlib.path import Path
 from matplotlib.text import Text
 
@@ -45,7 +46,39 @@ def faults(figure):
             found.append(f"the legend {names} leaves the page")
         if len(set(names)) < len(names):
             found.append(f"an entry of the legend twice: {names}")
-    return found
+    return found + _open_circles(figure)
+
+
+def _open_circles(figure):
+    """Lines about the open circles of a figure: each is known as flagged, and has an entry exactly where one is visible."""
+    found, visible = [], set()
+    for axes in figure.axes:
+        for line in axes.lines:
+            # An entry of the legend has no data.
+            face, opacity = line.get_markerfacecolor(), line.get_alpha()
+            open_circle = line.get_marker() == "o" and isinstance(face, str) and face == "none" and opacity == 0.5
+            if open_circle and line.get_gid() != "flagged":
+                found.append("an open circle that is not drawn by flagged_points")
+            places = line.get_transform().transform(line.get_xydata()) if open_circle else []
+            if any(axes.bbox.padded(0.01).contains(*place) and not _under_a_triangle(axes, place) for place in places):
+                visible.add(line.get_label().removeprefix("_"))
+    named = {
+        text.get_text()
+        for legend in figure.findobj(Legend)
+        for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True)
+        if isinstance(handle, Line2D) and handle.get_marker() == "o" and handle.get_alpha() == 0.5
+    }
+    found += [f"an open circle without the entry {name!r}" for name in sorted(visible - named)]
+    return found + [f"the entry {name!r} without an open circle" for name in sorted(named - visible)]
+
+
+def _under_a_triangle(axes, place):
+    """Whether a triangle on the axis covers a place in pixels, at 200 pixels per inch."""
+    triangles = [line for line in axes.lines if line.get_marker() == "^" and line.get_xydata().shape == (1, 2)]
+    return any(
+        np.hypot(*(line.get_transform().transform(line.get_xydata())[0] - place)) < 0.25 * 6 * 200 / 72
+        for line in triangles
+    )
 
 
 def covered(axes):

@@ -37,7 +37,7 @@ All figures share one grammar:
 | cross | published value; its bar is the published standard deviation |
 | triangle on the axis | threshold |
 | upward arrow | lower bound, such as the length of runs that did not escape |
-| colours | layers 1, 2, 3: red, blue, green; content red, positions blue; Bayes-optimal black |
+| colours | layers 1, 2, 3: vermilion (orange-red), blue, green; content vermilion, positions blue; Bayes-optimal black |
 | dark to light | small to large values of a parameter |
 """
 

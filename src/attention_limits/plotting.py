@@ -5,6 +5,7 @@ flag: no line joins it, and no mean contains it. A cross is a published value, a
 is theory at a single point, an upward arrow a lower bound.
 """
 
+import functools
 import io
 import string
 
@@ -12,6 +13,7 @@ import matplotlib as mpl
 import matplotlib.style
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from attention_limits.numerics.probability.statistics import lies_on_two_sides, mean_and_error
 
@@ -55,7 +57,10 @@ FLAGGED = {
     "linestyle": "none",
     "alpha": 0.5,
 }
-FLAGGED_ID = "flagged"
+FLAGGED_ID, ONE_REPLICA = "flagged", "one replica, fails a flag"
+# Of the triangles of thresholds, and what they cover, as a fraction of the axes.
+_THRESHOLD_ID, _TRIANGLE = "threshold", 0.01
+_EDGE = 1e-6
 
 _SETTINGS = {
     "font.size": 9,
@@ -69,15 +74,35 @@ _SETTINGS = {
     "lines.linewidth": 1.5,
 }
 
-# Decorates every draw() and save(): texts take their settings when they are made, ticks when the figure is saved. The settings of
-# the user's matplotlibrc have no part: a picture is the same for everybody, and needs no LaTeX.
-house_style = mpl.style.context(["default", _SETTINGS])
+# Texts take their settings when they are made, ticks when the figure is saved. The settings of the user's matplotlibrc have no
+# part: a picture is the same for everybody, and needs no LaTeX.
+_settings = mpl.style.context(["default", _SETTINGS])
 
 
-class _Picture(Figure):
+def house_style(draw):
+    """Decorates every draw(): the settings of this module, and an entry below the panels for the open circles, if one is visible.
+
+    The entry depends on the limits of the axes; hence it is made when the figure is complete.
+    """
+
+    @functools.wraps(draw)
+    @_settings
+    def styled(*arguments, **options):
+        figure = draw(*arguments, **options)
+        if isinstance(figure, Picture):
+            _name_flagged(figure)
+        return figure
+
+    return styled
+
+
+class Picture(Figure):
     """A figure that a notebook shows, without pyplot."""
 
-    @house_style
+    # The legend below all panels: its handles by their names and its look, as `legend_below` got them, and the legend itself.
+    below, look, legend_of_all = {}, {}, None
+
+    @_settings
     def savefig(self, fname, **options) -> None:
         """As of every figure, with the settings of this module."""
         super().savefig(fname, **options)
@@ -93,7 +118,7 @@ def new_figure(rows, columns, width, height, **subplots):
 
     `width` is one of the standard widths, in inches like `height`; further arguments as for `Figure.subplots`.
     """
-    figure = _Picture(figsize=(width, height), layout="constrained")
+    figure = Picture(figsize=(width, height), layout="constrained")
     panels = figure.subplots(rows, columns, **subplots)
     if rows * columns > 1:
         for letter, axes in zip(string.ascii_lowercase, np.ravel(panels), strict=False):
@@ -185,7 +210,7 @@ def curve(axes, x, replicas, color, label, linestyle="-", flags=None, jump=np.na
         there = np.pad(np.isfinite(mean), 1)
         alone = there[1:-1] & ~there[:-2] & ~there[2:]
         axes.plot(x[side][alone], mean[alone], ".", color=color, markersize=4)
-        _flagged(axes, x[side], left_out, color)
+        _left_out(axes, x[side], left_out, color)
 
 
 def points(axes, x, replicas, flags, color, label, marker="o"):
@@ -204,7 +229,7 @@ def points(axes, x, replicas, flags, color, label, marker="o"):
         x, mean, error, color=color, label=label, linestyle="none", marker=marker, markersize=4, capsize=2, elinewidth=1,
         zorder=3,
     )  # fmt: skip
-    _flagged(axes, x, left_out, color)
+    _left_out(axes, x, left_out, color)
 
 
 def theory_points(axes, x, replicas, flags, color, label=None):
@@ -220,7 +245,7 @@ def theory_points(axes, x, replicas, flags, color, label=None):
         x, mean, error, color=color, label=label, linestyle="none", marker="_", markersize=9, markeredgewidth=1.6,
         elinewidth=1, zorder=2.8,
     )  # fmt: skip
-    _flagged(axes, x, left_out, color)
+    _left_out(axes, x, left_out, color)
 
 
 def lower_bounds(axes, x, values, color, label=None):
@@ -245,29 +270,68 @@ def mark_threshold(axes, position, color, error=0.0, label=None):
     """
     axes.errorbar(
         position, 0.0, xerr=error or None, marker="^", markersize=6, color=color, linestyle="none", elinewidth=2.0,
-        clip_on=False, zorder=4, transform=axes.get_xaxis_transform(), label=label,
+        clip_on=False, zorder=4, transform=axes.get_xaxis_transform(), label=label, gid=_THRESHOLD_ID,
     )  # fmt: skip
 
 
-def legend_below(figure, axes, ncols=4, **look):
-    """One legend below all panels: the entries of `axes` in their order, each name once."""
+def legend_below(figure, axes, ncols=4, key=None, **look):
+    """One legend below all panels: the entries of `axes` in their order, or sorted by a `key` of the name, each name once.
+
+    `house_style` adds the entry of the open circles.
+    """
     handles = {}
     for panel in np.ravel(axes):
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=ncols, **look)
+    order = sorted(handles, key=key) if key else handles
+    figure.below, figure.look = {name: handles[name] for name in order}, {"ncols": ncols, **look}
+    _place_below(figure, {})
 
 
-def flagged_entry(axes, **look):
-    """An entry of the legend for the replicas that `curve` and `points` leave out, if there are any on the `axes`."""
-    if any(line.get_gid() == FLAGGED_ID for line in axes.get_lines()):
-        axes.plot([], [], color=KEY, label="one replica, fails a flag", **FLAGGED, **look)
+def _place_below(figure, flagged):
+    """The legend below, with the handles of the open circles as its last entries."""
+    if figure.legend_of_all:
+        figure.legend_of_all.remove()
+    entries = figure.below | flagged
+    place = {"loc": "outside lower center", **figure.look}
+    figure.legend_of_all = figure.legend(entries.values(), entries.keys(), **place) if entries else None
 
 
-def _flagged(axes, x, left_out, color):
-    row, column = np.nonzero(np.isfinite(left_out))
+def flagged_points(axes, x, y, color, name=ONE_REPLICA):
+    """Open circles for values that fail a flag; `name` is their entry in the legend, which `house_style` makes."""
+    # The underscore hides the name from other legends.
+    axes.plot(x, y, color=color, gid=FLAGGED_ID, label=f"_{name}", zorder=2.5, **FLAGGED)
+
+
+def _left_out(axes, x, replicas, color):
+    """The values (n, replicas) that have no part in a mean; the others are NaN."""
+    row, column = np.nonzero(np.isfinite(replicas))
     if row.size:
-        axes.plot(x[row], left_out[row, column], color=color, gid=FLAGGED_ID, zorder=2.5, **FLAGGED)
+        flagged_points(axes, x[row], replicas[row, column], color)
+
+
+def _name_flagged(figure):
+    """Name the open circles that lie within the limits of their axes in the legend below."""
+    names = {
+        line.get_label().removeprefix("_")
+        for axes in figure.axes
+        for line in axes.lines
+        if line.get_gid() == FLAGGED_ID and _visible(axes, line)
+    }
+    _place_below(figure, {name: Line2D([], [], color=KEY, **FLAGGED) for name in sorted(names)})
+
+
+def _visible(axes, line):
+    """Whether a circle lies within the limits, and beside the thresholds: a triangle covers the values that stand there."""
+    # The limits follow from the data when they are asked for.
+    axes.get_xlim(), axes.get_ylim()
+    x, y = axes.transAxes.inverted().transform(axes.transData.transform(line.get_xydata())).T
+    inside = (np.abs(x - 0.5) < 0.5 + _EDGE) & (np.abs(y - 0.5) < 0.5 + _EDGE)
+    for other in axes.lines:
+        if other.get_gid() == _THRESHOLD_ID:
+            place = axes.transAxes.inverted().transform(other.get_transform().transform(other.get_xydata()))[0, 0]
+            inside &= (np.abs(x - place) > _TRIANGLE) | (y > _TRIANGLE)
+    return inside.any()
 
 
 def shade_phases(axes, boundaries, labels, layers, low, high):

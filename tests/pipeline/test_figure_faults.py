@@ -6,7 +6,16 @@ import xarray as xr
 
 import figure_faults
 from attention_limits.pipeline.cubes.readings import passed
-from attention_limits.plotting import NARROW, house_style, legend_below, new_figure
+from attention_limits.plotting import (
+    FLAGGED,
+    NARROW,
+    curve,
+    flagged_points,
+    house_style,
+    legend_below,
+    mark_threshold,
+    new_figure,
+)
 
 X = np.linspace(0.0, 1.0, 50)
 
@@ -61,6 +70,53 @@ def test_widths_and_sizes_of_text():
     assert figure_faults.faults(figure(width=5.0)) == ["width 5 inches"]
     small = figure(draw=lambda axes: axes.set_title("tiny", fontsize=6))
     assert figure_faults.faults(small) == ["'tiny' in 6 points"]
+
+
+def test_open_circles_are_named_exactly_where_they_are_visible():
+    def low(axes):
+        flagged_points(axes, [0.2], [0.7], "C0")
+
+    def high(axes):
+        flagged_points(axes, [0.2], [1.7], "C0")
+        axes.set_ylim(0.0, 1.0)
+
+    entry = "one replica, fails a flag"
+    named, unnamed = figure(draw=low), figure(draw=high)
+    assert figure_faults.faults(named) == figure_faults.faults(unnamed) == []
+    assert [text.get_text() for text in named.legends[0].get_texts()] == [entry]
+    assert unnamed.legends == []
+    # A triangle on the axis covers what stands there.
+    hidden = figure(
+        draw=lambda axes: (
+            mark_threshold(axes, 0.2, "C0"),
+            flagged_points(axes, [0.2], [1e-5], "C0"),
+            axes.set_ylim(0, 1),
+        )
+    )
+    assert figure_faults.faults(hidden) == []
+    assert hidden.legends == []
+    # The limits change after the figure is complete.
+    named.axes[0].set_ylim(0.0, 0.5)
+    unnamed.axes[0].set_ylim(0.0, 2.0)
+    assert figure_faults.faults(named) == [f"the entry {entry!r} without an open circle"]
+    assert figure_faults.faults(unnamed) == [f"an open circle without the entry {entry!r}"]
+    stranger = figure(draw=lambda axes: axes.plot(0.2, 0.7, **FLAGGED))
+    assert figure_faults.faults(stranger)[0] == "an open circle that is not drawn by flagged_points"
+
+
+@house_style
+def _twice():
+    """A figure that another draw() has made, with more in it: the entry of the inner one has lost its circle."""
+    made = figure(draw=lambda axes: curve(axes, X[:1], [[0.5, 0.7]], "C0", "a curve", flags=[[0.0, 0.0]]))
+    legend_below(made, made.axes)
+    made.axes[0].set_ylim(0.0, 0.6)
+    flagged_points(made.axes[0], [0.5], [0.5], "C1", "another flag")
+    return made
+
+
+def test_a_draw_within_a_draw_names_the_circles_once():
+    (legend,) = _twice().legends
+    assert [text.get_text() for text in legend.get_texts()] == ["a curve", "another flag", "one replica, fails a flag"]
 
 
 def test_a_variable_without_its_flag_is_found():

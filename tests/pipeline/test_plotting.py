@@ -10,7 +10,7 @@ from attention_limits.plotting import (
     LAYER_COLORS,
     SERIES_COLORS,
     curve,
-    flagged_entry,
+    house_style,
     legend_below,
     lower_bounds,
     mark_threshold,
@@ -50,21 +50,28 @@ def test_pictures_show_what_has_no_part_in_a_mean(draw):
     _, axes = new_figure(1, 1, 2, 2)
     x = np.arange(4.0)
     draw(axes, x, REPLICAS, color="C0", label="theory", flags=FLAGS)
-    flagged_entry(axes)
     (faint,) = (line for line in axes.lines if line.get_gid() == "flagged")
     assert sorted(faint.get_xdata()) == [0.0, 1.0, 1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 3.0]
     assert faint.get_markerfacecolor() == "none"
-    assert sorted(axes.get_legend_handles_labels()[1]) == ["one replica, fails a flag", "theory"]
+    assert axes.get_legend_handles_labels()[1] == ["theory"]
     if draw is curve:
         # The points at 0 and 2 are alone, and a line through one point is invisible.
         assert axes.lines[1].get_xdata().tolist() == [0.0, 2.0]
 
 
-def test_without_a_failure_there_is_no_entry():
-    _, axes = new_figure(1, 1, 2, 2)
-    curve(axes, np.arange(4.0), REPLICAS[:, :3], "C0", "theory")
-    flagged_entry(axes)
-    assert axes.get_legend_handles_labels()[1] == ["theory"]
+@pytest.mark.parametrize(
+    ("flags", "entries"), [(None, ["theory"]), (FLAGS[:, :3], ["theory", "one replica, fails a flag"])]
+)
+def test_open_circles_have_an_entry_where_there_are_any(flags, entries):
+    @house_style
+    def draw():
+        figure, axes = new_figure(1, 1, 2, 2)
+        curve(axes, np.arange(4.0), REPLICAS[:, :3], "C0", "theory", flags=flags)
+        legend_below(figure, axes)
+        return figure
+
+    (legend,) = draw().legends
+    assert [text.get_text() for text in legend.get_texts()] == entries
 
 
 def test_theory_at_single_points_has_no_line_and_shows_what_fails():

@@ -3,12 +3,14 @@
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
-from attention_limits.plotting import COLORS, KEY, banded_line, flagged_entry, ordered_colors, points, realised_alpha
+from attention_limits.plotting import COLORS, KEY, banded_line, ordered_colors, points, realised_alpha
 
 # Ends of the scale of width ratios: a ratio has the same colour in every figure.
 _RATIOS = (0.05, 5.0)
 # Errors below this are drawn there on logarithmic axes: exact recovery.
 FLOOR = 1e-5
+# A start of gradient descent fits its data where the training error falls below this fraction of that of the first record.
+_FITTED = 1e-3
 ESTIMATION = r"error $\|S - \hat S\|_F^2/d$"
 GENERALISATION = r"generalisation error $E\,\|f(h) - \hat f\|_F^2$"
 
@@ -61,7 +63,13 @@ def amp_key(axes, cube):
     """Entries of the legend for the symbols of `amp`."""
     label = f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
     axes.errorbar([], [], [], fmt="o", color=KEY, markersize=4, label=label)
-    flagged_entry(axes)
+
+
+def fitted(cube):
+    """Flags (alpha, replica) of the data sets of gradient descent on which all starts stayed finite and fit the outputs."""
+    records = cube.training_error
+    small = (records.min("step") < _FITTED * records.isel(step=0)).all("start")
+    return (small & (cube.finite == 1)).transpose("alpha", "replica").values.astype(float)
 
 
 def with_unknown_scale(axes, line, color, ratio, dimension, label=None, linestyle=":"):

@@ -2,7 +2,17 @@
 
 import numpy as np
 
-from attention_limits.plotting import BLUE, KEY, VERMILLION, WIDE, house_style, legend_below, new_figure, points
+from attention_limits.plotting import (
+    BLUE,
+    KEY,
+    VERMILLION,
+    WIDE,
+    flagged_points,
+    house_style,
+    legend_below,
+    new_figure,
+    points,
+)
 from attention_limits.potts_mlm.figures.shared import DISTANCE_LABEL, LEARNER_COLORS, level, sample_axis, series
 from attention_limits.potts_mlm.potts.recovery import chance
 from attention_limits.potts_mlm.readings import at_target, of_chosen, settled_at_target
@@ -14,6 +24,8 @@ def draw(cubes):
     cube = cubes["contact_low_distance"].isel(distance=0, ridge=0)
     there, settled = at_target(cube), settled_at_target(cube)
     figure, (errors, precisions, chains) = new_figure(1, 3, WIDE, 3.6)
+    # Beside the tempered sequences of the same number.
+    place = 1.5 * float(cube.samples[-1])
     for kind in cube.attention.values:
         color = LEARNER_COLORS["factored", str(kind)]
         for axes, name, of_chain in (
@@ -22,18 +34,19 @@ def draw(cubes):
         ):
             array = of_chosen(cube, name).sel(attention=kind).transpose("samples", "replica")
             series(axes, array, settled.sel(attention=kind), "samples", color, f"factored, {kind}")
-            # Beside the tempered sequences of the same number.
             single = cube[of_chain].sel(attention=kind).mean("learned_chain").values[None]
             fitted = cube.chain_fit_converged.sel(attention=kind).prod("learned_chain", skipna=False)
             agreed = (cube.chains_converged * fitted * there).values[None]
             label = f"factored, {kind}: single chain" if np.any(agreed == 1) else None
-            points(axes, [1.2 * float(cube.samples[-1])], single, agreed, color, label, "s")
+            points(axes, [place], single, agreed, color, label, "s")
     J = cube.couplings.where(there == 1).dropna("replica", how="all").transpose("replica", ...).values
     if len(J):
         level(precisions, float(np.mean([chance(one) for one in J])), "chance", linestyle="-.")
     _instances(chains, cube, there)
     for axes in (errors, precisions):
         sample_axis(axes, cube)
+        ticks = [*axes.get_xticks(), place]
+        axes.set_xticks(ticks, [*(f"{tick:g}" for tick in ticks[:-1]), "single\nchain"])
     errors.set(ylabel=r"error of the couplings $\mathrm{err}_J$", ylim=(0, 1.02))
     precisions.set(ylabel="precision of the contacts", ylim=(0, 1.05))
     legend_below(figure, (errors, precisions, chains), ncols=5)
@@ -44,12 +57,11 @@ def _instances(axes, cube, there):
     """Distance of the tempered runs and of each single chain, by instance; faint where the runs disagree or miss the target."""
     numbers = np.arange(cube.sizes["replica"])
     mean, error = cube.hamming.mean("run").values, np.sqrt((cube.hamming_error**2).mean("run") / 2.0).values
-    for passed, look in ((there == 1, {}), (there != 1, {"markerfacecolor": "none", "alpha": 0.5})):
-        chosen = passed.values
-        axes.errorbar(
-            numbers[chosen], mean[chosen], error[chosen], color=BLUE, marker="o", markersize=4, linestyle="none", capsize=2,
-            label=None if look else "tempered runs", **look,
-        )  # fmt: skip
+    chosen = (there == 1).values
+    look = {"color": BLUE, "linestyle": "none", "capsize": 2}
+    axes.errorbar(numbers[chosen], mean[chosen], error[chosen], marker="o", markersize=4, label="tempered runs", **look)
+    axes.errorbar(numbers[~chosen], mean[~chosen], error[~chosen], alpha=0.5, **look)
+    flagged_points(axes, numbers[~chosen], mean[~chosen], BLUE, "tempered runs that disagree or miss 0.3")
     for chain in cube.chain.values:
         axes.plot(
             numbers + 0.15, cube.chain_hamming.sel(chain=chain), "s", color=VERMILLION, markersize=3,

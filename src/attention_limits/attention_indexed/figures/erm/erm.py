@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.figures.erm.erm_shared import METHODS, equations, evolution, minima, of
 from attention_limits.attention_indexed.figures.erm.erm_shared import best as at_best
-from attention_limits.attention_indexed.figures.shared import model
+from attention_limits.attention_indexed.figures.shared import fitted, model
 from attention_limits.attention_indexed.readings import errors_of_mean
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
@@ -77,14 +77,15 @@ def _draw_descent(axes, cube):
     """Gradient descent without decay: one start, the mean of `STARTS`, and the limit of many starts."""
     tokens = model(cube, "tokens")
     K = tokens**2 + tokens - 2
-    finite = cube.finite.transpose("alpha", "replica").values
     shown = (
         (cube.mmse_average.sel(average=1), COLORS["descent"], "v", "gradient descent, one start"),
         (errors_of_mean(cube, STARTS), PURPLE, "D", f"mean of {STARTS} starts"),
         (cube.mmse_extrapolated, COLORS["average"], "*", "limit of many starts"),
     )
     for values, color, marker, label in shown:
-        points(axes, K * cube.alpha.values, values.transpose("alpha", "replica").values, finite, color, label, marker)
+        points(
+            axes, K * cube.alpha.values, values.transpose("alpha", "replica").values, fitted(cube), color, label, marker
+        )
 
 
 def _ratio(part):

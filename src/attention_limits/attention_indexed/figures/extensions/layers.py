@@ -11,7 +11,6 @@ from attention_limits.plotting import (
     LAYER_COLORS,
     WIDE,
     curve,
-    flagged_entry,
     house_style,
     legend_below,
     mark_threshold,
@@ -74,5 +73,4 @@ def _key(axes):
     for skip, look in _LOOKS.items():
         axes.plot([], [], color=KEY, label=f"skip strength c = {skip:g}", **look)
     axes.errorbar([], [], [], fmt=".", color=KEY, markersize=4, elinewidth=0.8, label="computed points")
-    flagged_entry(axes)
     mark_threshold(axes, np.nan, COLORS["bayes"], label="exact recovery")

@@ -10,7 +10,6 @@ from attention_limits.plotting import (
     VERMILLION,
     WIDE,
     banded_line,
-    flagged_entry,
     house_style,
     legend_below,
     new_figure,
@@ -42,7 +41,6 @@ def draw(cubes):
     right.set(
         xlabel=RESCALED, ylabel=r"error of layer 1, $\|S_1 - \hat S_1\|_F^2/d$", xlim=(2.0, 5.0), ylim=(0.0, 1.05)
     )
-    flagged_entry(right)
     legend_below(figure, (left, right))
     return figure
 

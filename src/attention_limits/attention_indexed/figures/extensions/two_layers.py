@@ -11,7 +11,6 @@ from attention_limits.plotting import (
     LAYER_COLORS,
     MIDDLE,
     curve,
-    flagged_entry,
     house_style,
     legend_below,
     mark_threshold,
@@ -68,7 +67,6 @@ def _draw_layers(axes, cube):
             label=f"layer {layer}, predicted by AMP",
         )  # fmt: skip
     axes.set(ylabel=r"error $\|S_l - \hat S_l\|_F^2/d$")
-    flagged_entry(axes)
 
 
 def _draw_output(axes, cube):

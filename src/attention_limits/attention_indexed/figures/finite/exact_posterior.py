@@ -9,7 +9,6 @@ from attention_limits.plotting import (
     PURPLE,
     SKY,
     VERMILLION,
-    flagged_entry,
     house_style,
     legend_below,
     new_figure,
@@ -41,7 +40,6 @@ def draw(cubes):
         1.0 / kept, mean, error, fmt="s", color=PURPLE, markersize=4, capsize=2, elinewidth=1, label="error of its mean"
     )
     points(axes, 1.0 / dimension + 0.0012, own, converged, COLORS["amp"], "AMP, the same data")
-    flagged_entry(axes)
     here = sizes.sel(alpha=alpha)
     look, label = {"fmt": "^", "color": SKY}, f"AMP, other data{left_out(here)}"
     draw_law(axes, by_dimension(here, "mmse"), 1.0, look, 0.0, -0.008, label=label)

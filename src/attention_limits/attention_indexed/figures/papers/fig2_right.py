@@ -5,6 +5,7 @@ from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
     GENERALISATION,
     amp,
+    fitted,
     model,
     output_theory,
     setting,
@@ -14,7 +15,6 @@ from attention_limits.attention_indexed.figures.shared import (
 from attention_limits.attention_indexed.readings import errors_of_mean
 from attention_limits.plotting import (
     COLORS,
-    GREEN,
     PURPLE,
     SKY,
     WIDE,
@@ -34,8 +34,6 @@ _PANELS = (
     ("fig2_right_tokens3", None, "fig2_right_descent_tokens3", ()),
     ("fig4_tokens5", 0.5, "fig2_right_descent_tokens5", (4, 6)),
 )
-# A start fits its data where the training error falls below this fraction of that of the first record.
-_FITTED = 1e-3
 
 
 @house_style
@@ -63,9 +61,12 @@ def draw(cubes):
         _draw_outputs(below, cube, ratio, cubes[descent], scale)
         for panel in (axes, below):
             panel.set(xlabel=r"equations per distinct entry of $S$, $\alpha (T^2 + T - 2)$", xlim=(0, 1.2))
+        if published:
+            others = " and ".join(map(str, published))
+            axes.set_title(f"{axes.get_title()};\ncrosses: $T = {others}$")
     panels[0].set(ylabel=ESTIMATION, ylim=(0, None))
     outputs[0].set(ylabel=GENERALISATION, ylim=(0, None))
-    legend_below(figure, (panels, outputs), ncols=3)
+    legend_below(figure, (panels, outputs))
     return figure
 
 
@@ -85,42 +86,29 @@ def _draw_published(axes, tokens):
         )  # fmt: skip
 
 
-def _fitted(cube):
-    """Flags (alpha, replica) of data sets on which all starts stayed finite and fit the outputs."""
-    records = cube.training_error
-    small = (records.min("step") < _FITTED * records.isel(step=0)).all("start")
-    return (small & (cube.finite == 1)).transpose("alpha", "replica").values.astype(float)
-
-
 def _draw_descent(axes, cube, scale):
     """One start, the mean of `STARTS` by its law, and the limit of infinitely many; starts that do not fit fail a flag."""
-    run = int(cube.average.max())
-    law = "" if run >= STARTS else f" (law, from {run})"
     alpha = scale * cube.alpha.values
     shown = (
         (cube.mmse_average.sel(average=1), COLORS["descent"], "v", "gradient descent, one start"),
-        (errors_of_mean(cube, STARTS), PURPLE, "D", f"mean of {STARTS} starts{law}"),
+        (errors_of_mean(cube, STARTS), PURPLE, "D", f"mean of {STARTS} starts"),
         (cube.mmse_extrapolated, COLORS["average"], "*", "limit of many starts"),
     )
     for values, color, marker, label in shown:
         replicas = values.transpose("alpha", "replica").values
-        points(axes, alpha, replicas, _fitted(cube), color, label, marker)
+        points(axes, alpha, replicas, fitted(cube), color, label, marker)
 
 
 def _draw_outputs(axes, cube, ratio, descent, scale):
     """Generalisation errors of state evolution, AMP and gradient descent."""
     output_theory(axes, cube, "black", ratio, scale)
-    axes.plot([], [], color="black", label="posterior mean of the output")
-    axes.plot([], [], color="black", linestyle="--", linewidth=0.9, label="output of the estimate")
-    amp(axes, cube, COLORS["amp"], "AMP, posterior mean", ratio, scale, variable="error_bayes")
-    amp(axes, cube, SKY, "AMP, output of the estimate", ratio, scale, "s", "error_plug_in")
-    most = int(descent.average.max())
+    axes.plot([], [], color="black", linestyle="--", linewidth=0.9, label="output of the Bayes-optimal S")
+    amp(axes, cube, COLORS["amp"], "AMP", ratio, scale, variable="error_bayes")
+    amp(axes, cube, SKY, "output of AMP's S", ratio, scale, "s", "error_plug_in")
     shown = (
         (descent.error_plug_in_average.sel(average=1), COLORS["descent"], "v", "gradient descent, one start"),
-        # Fewer starts than above, hence another symbol.
-        (descent.error_plug_in_average.sel(average=most), GREEN, "p", f"output of the mean of {most} estimates"),
-        (descent.error_outputs_extrapolated, COLORS["average"], "*", "limit of the mean output of many starts"),
+        (descent.error_outputs_extrapolated, COLORS["average"], "*", "limit of many starts"),
     )
     alpha = scale * descent.alpha.values
     for values, color, marker, label in shown:
-        points(axes, alpha, values.transpose("alpha", "replica").values, _fitted(descent), color, label, marker)
+        points(axes, alpha, values.transpose("alpha", "replica").values, fitted(descent), color, label, marker)

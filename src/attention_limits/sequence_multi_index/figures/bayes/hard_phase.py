@@ -8,7 +8,6 @@ from attention_limits.plotting import (
     HARD_COLOR,
     NARROW,
     curve,
-    flagged_entry,
     house_style,
     new_figure,
     points,
@@ -58,7 +57,6 @@ def draw(cubes):
         flags = passed(gamp, "overlap").transpose("alpha", "replica").values
         points(axes, realised_alpha(gamp, found.alpha), found.values, flags, color, f"GAMP, {start} start", marker)
     dimension = specifications(cubes["phases_gamp"])["gamp"]["solver"]["dimension"]
-    flagged_entry(axes)
     axes.set(
         xlabel=r"samples per dimension $\alpha = n/D$", ylabel="overlap with the teacher", xlim=(0.4, 1.35), ylim=(-0.03, 1.05),
         title=f"$y = h^2$, GAMP at $D = {dimension}$",

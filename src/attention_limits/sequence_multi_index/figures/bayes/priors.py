@@ -7,7 +7,6 @@ from attention_limits.plotting import (
     KEY,
     LAYER_COLORS,
     MIDDLE,
-    flagged_entry,
     house_style,
     legend_below,
     mark_threshold,
@@ -38,7 +37,6 @@ def draw(cubes):
         thresholds = {layer: layer_threshold_and_error(steps, layer) for layer in (1, 2)}
         _thresholds(panel, thresholds, together=name == "priors_correlated")
         panel.set_title(f"{title} (GAMP: $D = {dimension}$)")
-    flagged_entry(axes[1, 0])
     axes[0, 0].set(xlim=(0.0, 1.25), ylim=(-0.03, 1.05))
     legend_below(figure, axes)
     for panel in axes[1]:

@@ -1,19 +1,18 @@
 """How the layers are learned: GAMP by iteration, gradient descent by batch, and both on the same data sets."""
 
 import numpy as np
-from matplotlib.lines import Line2D
 
 from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import (
-    FLAGGED,
     KEY,
     LAYER_COLORS,
-    PUBLISHED,
     WIDE,
     banded_line,
     curve,
+    flagged_points,
     house_style,
+    legend_below,
     new_figure,
     present,
     published_points,
@@ -38,7 +37,8 @@ def draw(cubes):
     for panel, alpha in zip(axes[2:], common.alpha.values, strict=True):
         _common_panel(panel, common.sel(alpha=alpha), alpha)
     axes[0].set(ylabel=r"$|\cos(W_\ell, W_\ell^\star)|$", ylim=(0, 1.03))
-    _legend(figure)
+    _key(axes[0])
+    legend_below(figure, axes)
     return figure
 
 
@@ -129,7 +129,7 @@ def _draw_gamp(axes, cube):
             if not converged and finite.size:
                 last = finite[-1]
                 color = LAYER_COLORS[layer]
-                axes.plot(cube.iteration.values[last], column[last], color=color, clip_on=False, **FLAGGED)
+                flagged_points(axes, cube.iteration.values[last], column[last], color)
 
 
 def _draw_descent(axes, cube, x, estimator):
@@ -147,8 +147,9 @@ def _draw(axes, x, cosine, layer, estimator, settled=True):
     banded_line(axes, x, mean, error, color, linestyle=linestyle)
 
 
-def _legend(figure):
-    layers = [Line2D([], [], color=LAYER_COLORS[layer], label=f"layer {layer}") for layer in (1, 2)]
-    ways = [Line2D([], [], color=KEY, linestyle=style, label=label) for style, label in _STYLES.values()]
-    published = Line2D([], [], **{**PUBLISHED, "color": KEY}, label="published")
-    figure.legend(handles=[*layers, *ways, published], loc="outside lower center", ncols=4)
+def _key(axes):
+    for layer in (1, 2):
+        axes.plot([], [], color=LAYER_COLORS[layer], label=f"layer {layer}")
+    for style, label in _STYLES.values():
+        axes.plot([], [], color=KEY, linestyle=style, label=label)
+    published_points(axes, [], [], color=KEY, label="published")

@@ -1,7 +1,15 @@
 """Learning curve of three-layer attention: overlaps and errors against samples per dimension."""
 
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import LAYER_COLORS, NARROW, house_style, new_figure, published_points, shade_phases
+from attention_limits.plotting import (
+    LAYER_COLORS,
+    NARROW,
+    house_style,
+    legend_below,
+    new_figure,
+    published_points,
+    shade_phases,
+)
 from attention_limits.sequence_multi_index.figures.papers.published import FIG3_ERRORS, FIG3_OVERLAPS
 from attention_limits.sequence_multi_index.figures.shared import draw_errors, draw_layer
 from attention_limits.sequence_multi_index.readings import layer_threshold
@@ -32,7 +40,8 @@ def draw(cubes):
     bottom.set(
         xlabel=r"samples per dimension $\alpha = n/D$", ylabel="generalisation error", yscale="log", ylim=(1e-3, 1)
     )
-    figure.legend(*_by_layer(*axes.get_legend_handles_labels()), loc="outside lower center", ncols=3)
+    # One column for each layer.
+    legend_below(figure, axes, ncols=3, key=lambda name: name.partition(",")[0])
     bottom.legend(loc="lower left")
     return figure
 
@@ -40,9 +49,3 @@ def draw(cubes):
 def numbers(cubes):
     """The thresholds of the three layers."""
     return {f"alpha_{layer}": float(layer_threshold(cubes["fig3_staircase"], layer).mean()) for layer in (1, 2, 3)}
-
-
-def _by_layer(handles, labels):
-    """The entries of a legend in one column for each layer."""
-    order = sorted(range(len(labels)), key=lambda entry: labels[entry].partition(",")[0])
-    return [handles[entry] for entry in order], [labels[entry] for entry in order]

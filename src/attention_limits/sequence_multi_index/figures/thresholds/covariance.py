@@ -8,7 +8,6 @@ from attention_limits.plotting import (
     LAYER_COLORS,
     WIDE,
     curve,
-    flagged_entry,
     house_style,
     legend_below,
     mark_threshold,
@@ -95,7 +94,6 @@ def _learning_curve(axes, cubes):
         mean, error = layer_threshold_and_error(words, layer)
         mark_threshold(axes, mean.item(), LAYER_COLORS[layer], error.item())
     axes.plot([], [], "o", color="0.3", markersize=4, label="GAMP")
-    flagged_entry(axes)
     dimension = specifications(words)["gamp"]["solver"]["dimension"]
     axes.set(
         xlabel=r"samples per dimension $\alpha = n/D$",

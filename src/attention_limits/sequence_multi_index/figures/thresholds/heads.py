@@ -12,7 +12,6 @@ from attention_limits.plotting import (
     VERMILLION,
     WIDE,
     curve,
-    flagged_entry,
     house_style,
     new_figure,
     present,
@@ -38,7 +37,6 @@ def draw(cubes):
     _overlap(learned, cube, rows[heads:], ORANGE, "values, mean")
     learned.set_title("learned readout")
     for axes in (fixed, learned):
-        flagged_entry(axes)
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$", ylabel="overlap with the teacher", ylim=(-0.03, 1.05))
         axes.legend(loc="upper left")
     _thresholds(thresholds, cubes)

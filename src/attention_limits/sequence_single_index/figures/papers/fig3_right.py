@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.pipeline.base.errors import CubeError
-from attention_limits.plotting import BLUE, FLAGGED, GREEN, NARROW, VERMILLION, house_style, new_figure
+from attention_limits.plotting import BLUE, GREEN, NARROW, VERMILLION, flagged_points, house_style, new_figure
 from attention_limits.sequence_single_index.figures.shared import power_text
 from attention_limits.sequence_single_index.readings import gain
 
@@ -32,7 +32,7 @@ def draw(cubes):
             length[known], found.gain[known], error[known], color=color, marker="o", markersize=4, capsize=2,
             linestyle="none", label=label,
         )  # fmt: skip
-        axes.plot(length[~known], found.gain[~known], color=color, **FLAGGED)
+        flagged_points(axes, length[~known], found.gain[~known], color, "some runs have not escaped")
         one = tied.sel(learning_rate_exponent=exponent).isel(replica=0)
         axes.plot(length, untied.noisy_step.isel(replica=0) / one.noisy_step, color=color, linewidth=0.9)
         axes.plot(length, one.flow_gain, color=color, linewidth=0.9, linestyle="--")

@@ -1,10 +1,9 @@
 """Loss surface of the positional-semantic model with SGD trajectories on it."""
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy.interpolate import RegularGridInterpolator
 
-from attention_limits.plotting import MIDDLE, house_style, legend_below, letter_panel
+from attention_limits.plotting import MIDDLE, Picture, house_style, legend_below, letter_panel
 from attention_limits.sequence_single_index.figures.shared import (
     POSITIONAL,
     SEMANTIC,
@@ -20,7 +19,7 @@ def draw(cubes):
     surface = cube.loss.isel(replica=0)
     e, m, loss = surface.e.values, surface.m.values, surface.values
     height = RegularGridInterpolator((e, m), np.where(np.isfinite(loss), loss, np.nanmin(loss)))
-    figure = Figure(figsize=(MIDDLE, 3.9), layout="constrained")
+    figure = Picture(figsize=(MIDDLE, 3.9), layout="constrained")
     view = figure.add_subplot(1, 2, 1, projection="3d")
     flat = figure.add_subplot(1, 2, 2)
     grid = np.meshgrid(m, e)

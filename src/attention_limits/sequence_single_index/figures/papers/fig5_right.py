@@ -4,8 +4,16 @@ import math
 from contextlib import suppress
 
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import FLAGGED, MIDDLE, curve, house_style, legend_below, mark_threshold, new_figure
-from attention_limits.sequence_single_index.figures.shared import ACCENT, NEUTRAL, SEMANTIC, binomial_errors
+from attention_limits.plotting import (
+    MIDDLE,
+    curve,
+    flagged_points,
+    house_style,
+    legend_below,
+    mark_threshold,
+    new_figure,
+)
+from attention_limits.sequence_single_index.figures.shared import NEUTRAL, SEMANTIC, binomial_errors
 from attention_limits.sequence_single_index.readings import equal_curvatures
 
 LOSSES = {"frobenius": (NEUTRAL, r"$\|T - S\|_F$"), "half_square": (SEMANTIC, r"$\frac{1}{2}\|T - S\|_F^2$")}
@@ -24,7 +32,7 @@ def draw(cubes):
             _theory(axes, cube, color, name)
     short = cubes["fig5_short"]
     steps = specifications(short)["attention_sgd"]["solver"]["steps"]
-    draw_fractions(right, short.semantic, short.escaped, ACCENT, f"SGD on {LOSSES['frobenius'][1]}", "s")
+    draw_fractions(right, short.semantic, short.escaped, NEUTRAL, f"SGD on {LOSSES['frobenius'][1]}")
     left.set(
         title="run to escape", ylabel=r"$P(|m| > |e|)$ at the end of the run", xlim=(0.46, 0.86), ylim=(-0.03, 1.03)
     )
@@ -70,5 +78,4 @@ def draw_fractions(axes, semantic, escaped, color, label, marker="o"):
         capsize=2, elinewidth=1, linestyle="none", label=label if enough.any() else None,
     )  # fmt: skip
     if not enough.all():
-        look = {**FLAGGED, "label": None if enough.any() else f"{label}, not escaped"}
-        axes.plot(omega[~enough], wins[~enough] / runs, color=color, **look)
+        flagged_points(axes, omega[~enough], wins[~enough] / runs, color, "fewer than half of the runs escaped")
