@@ -7,6 +7,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from attention_limits.pipeline.base.files import write_text
+
 ROOT = Path(__file__).parents[1]
 FILES = ("pyproject.toml", "CITATION.cff", "README.md")
 
@@ -21,7 +23,7 @@ def move(new, root=ROOT):
     old = address(root)
     for name in FILES:
         file = root / name
-        file.write_text(file.read_text(encoding="utf-8").replace(old, new.rstrip("/")), encoding="utf-8")
+        write_text(file, file.read_text(encoding="utf-8").replace(old, new.rstrip("/")))
 
 
 if __name__ == "__main__":

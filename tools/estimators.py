@@ -10,6 +10,7 @@ import json
 import sys
 
 from attention_limits.interface.describe import families, variables
+from attention_limits.pipeline.base.files import write_text
 from attention_limits.pipeline.base.registry import registry
 from attention_limits.pipeline.experiments.estimator import Estimator
 from attention_limits.pipeline.experiments.messages import json_schema
@@ -142,10 +143,9 @@ def pages() -> dict[str, str]:
 def main() -> None:
     """Write the list of variables and the pages."""
     found = computed({} if "--run" in sys.argv else variables())
-    VARIABLES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    write_text(VARIABLES, json.dumps(found, indent=1) + "\n")
     for path, text in pages().items():
-        (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
-        (ROOT / path).write_text(text, encoding="utf-8")
+        write_text(ROOT / path, text)
         print(f"{path}: written")
 
 

@@ -11,6 +11,8 @@ import sys
 import time
 from pathlib import Path
 
+from attention_limits.pipeline.base.files import write_text
+
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "docs" / "published.json"
 
@@ -40,7 +42,7 @@ def main():
         "papers": {"wall": round(papers[0]), "cpu": round(papers[1]), "first": round(papers[2])},
         "all": {"wall": round(papers[0] + others[0]), "cpu": round(papers[1] + others[1])},
     }
-    DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_text(DATA, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
     print(f"{DATA.relative_to(ROOT)}: {data['laptop']['runs']}")
 
 

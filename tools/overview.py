@@ -8,6 +8,7 @@ from matplotlib.patches import Rectangle
 
 from attention_limits.pipeline.audit import number_text
 from attention_limits.pipeline.base.attributes import numbers_of_picture
+from attention_limits.pipeline.base.files import replacing
 from attention_limits.pipeline.experiments.figures import MISSING
 from attention_limits.plotting import BLUE, GREEN, LAYER_COLORS, MIDDLE, VERMILLION, house_style, new_figure
 
@@ -103,4 +104,5 @@ def _map(axes, x, y, color):
 
 def write(pictures: Path):
     """Draw the map from the pictures of a folder into it."""
-    draw(numbers(pictures)).savefig(pictures / f"{NAME}.png", metadata={"Software": None})
+    with replacing(pictures / f"{NAME}.png") as temporary:
+        draw(numbers(pictures)).savefig(temporary, metadata={"Software": None})

@@ -22,6 +22,7 @@ import overview
 import scales
 from attention_limits.pipeline.audit import full_table, load_published, number_text
 from attention_limits.pipeline.base.attributes import digest_of_picture, numbers_of_picture
+from attention_limits.pipeline.base.files import write_text
 from attention_limits.pipeline.experiments.estimate import cpu_seconds, needed_chunks
 from attention_limits.pipeline.experiments.experiment import load_family
 from attention_limits.pipeline.experiments.project import load_project
@@ -265,17 +266,17 @@ def main():
         rows = json.loads((results / "audit.json").read_text(encoding="utf-8"))["numbers"]
         rows = [row for row in rows if row["family"] in families]
         own["audit"] = in_order(project, own["audit"], grown(project, rows) if scale == "paper" else rows)
-    DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_text(DATA, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
     thresholds = atlas.csv(project, results) if atlas.FIGURE in drawn else ""
     if thresholds and (scale == "paper" or atlas.FIGURE not in data["paper"]["minutes"]):
-        (ROOT / "docs" / "atlas.csv").write_text(thresholds, encoding="utf-8")
+        write_text(ROOT / "docs" / "atlas.csv", thresholds)
     for name, target in BENCHMARKS.items():
         measurement = ROOT / "benchmarks" / "results" / name
         if measurement.exists():
             shutil.copy(measurement, ROOT / target)
     # The pages describe the experiments at `laptop`.
     for name, text in pages(load_project(ROOT, {"scale": "laptop"}), data, read).items():
-        (ROOT / name).write_text(text, encoding="utf-8")
+        write_text(ROOT / name, text)
         print(f"{name}: written")
     overview.write(PICTURES)
     for line in unpublished(project, data):

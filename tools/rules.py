@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from attention_limits.pipeline.base.files import write_text
 from attention_limits.pipeline.experiments.experiment import load_family
 from data_cost import estimators
 
@@ -64,7 +65,7 @@ def main():
     prefixes = {
         path.parent.name: load_family(path.parent.name).prefix for path in sorted(ROOT.glob("config/*/experiments"))
     }
-    PAGE.write_text(page(rule_graph(), prefixes), encoding="utf-8")
+    write_text(PAGE, page(rule_graph(), prefixes))
     print(f"{PAGE.relative_to(ROOT)}: written")
 
 

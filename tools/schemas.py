@@ -18,6 +18,7 @@ from attention_limits.interface.describe import (
     meaning,
 )
 from attention_limits.pipeline.audit import Entry
+from attention_limits.pipeline.base.files import write_text
 from attention_limits.pipeline.experiments.experiment import File
 from attention_limits.pipeline.experiments.figures import FigureEntry
 from attention_limits.pipeline.experiments.messages import json_schema
@@ -223,8 +224,7 @@ def main():
     """Write schemas and pages."""
     texts = {path: json.dumps(schema, indent=1, ensure_ascii=False) + "\n" for path, schema in schemas().items()}
     for path, text in (texts | pages()).items():
-        (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
-        (ROOT / path).write_text(text, encoding="utf-8")
+        write_text(ROOT / path, text)
         print(f"{path}: written")
 
 

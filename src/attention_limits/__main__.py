@@ -23,7 +23,7 @@ from attention_limits.pipeline.base.threads import limit_threads
 _COMPUTING = ("run_command", "check_link_command", "check_channel_command", "exponent_command")
 # Errors of a full or read-only disk, and of a path that cannot be; a traceback would add nothing.
 _REFUSED = (
-    errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM,
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM,
     errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP,
 )  # fmt: skip
 

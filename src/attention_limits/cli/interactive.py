@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attention_limits.pipeline.base.errors import SpecError
-from attention_limits.pipeline.base.files import replacing, require_place
+from attention_limits.pipeline.base.files import replacing, require_place, write_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -197,6 +197,5 @@ def _axis(value: object) -> dict | list[float] | None:
 
 
 def _write(path: Path, text: str) -> None:
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(path, text)
     print(f"{path}: written")

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from attention_limits.cli.reports import current_cube, failing
 from attention_limits.pipeline.base.attributes import digest_of_picture, numbers_of_picture
 from attention_limits.pipeline.base.errors import CubeError, SpecError
-from attention_limits.pipeline.base.files import replacing
+from attention_limits.pipeline.base.files import write_text
 from attention_limits.pipeline.experiments.estimator import Experiment
 from attention_limits.pipeline.experiments.figures import Figure, read_caption
 from attention_limits.pipeline.experiments.project import Run, load_project
@@ -56,8 +56,7 @@ def landing_command(project: Path, output: Path, run: Run) -> None:
     }
     text = resources.files("attention_limits.cli").joinpath("landing.html").read_text(encoding="utf-8")
     text = re.sub("@([A-Z]+)@", lambda found: parts[found[1]], text)
-    with replacing(output) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(output, text)
     print(f"{output}: {len(drawn)} figures")
 
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from attention_limits.pipeline.base.errors import CubeError, SpecError
-from attention_limits.pipeline.base.files import replacing
+from attention_limits.pipeline.base.files import write_text
 from attention_limits.pipeline.experiments.estimator import Experiment
 from attention_limits.pipeline.experiments.experiment import at_scales
 from attention_limits.pipeline.experiments.project import Run, load_project
@@ -177,8 +177,7 @@ def audit_command(project: Path, families: list[str], output: Path, run: Run) ->
     print("".join(f"not compared: {problem}\n" for problem in outdated), end="", file=sys.stderr)
     data = json.dumps({"numbers": rows}, indent=1, ensure_ascii=False) + "\n"
     for path, text in ((output, full_table(rows)), (output.with_suffix(".json"), data)):
-        with replacing(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(path, text)
     print(f"{output}: {counts(rows)}")
 
 
@@ -200,8 +199,7 @@ def refine_command(
     print(f"{key}: {', '.join(f'{value:.12g}' for value in more)}")
     text = refined_text(spec, estimator, key, more)
     if write:
-        with replacing(spec) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(spec, text)
         at_scales(spec)
         print(f"{spec}: {len(more)} values added to estimators.{estimator}.grid.{key}")
 

@@ -21,7 +21,7 @@ from attention_limits.interface.table import grid_keys, require_cube
 from attention_limits.pipeline.audit import Entry, Published, Table, reading
 from attention_limits.pipeline.base.attributes import numbers_of_picture
 from attention_limits.pipeline.base.errors import SpecError
-from attention_limits.pipeline.base.files import replacing
+from attention_limits.pipeline.base.files import write_text
 from attention_limits.pipeline.base.registry import registry
 from attention_limits.pipeline.cubes.cube_bytes import is_flag, linked
 from attention_limits.pipeline.cubes.readings import judges, least
@@ -76,8 +76,7 @@ def explore(
     if not given or output.suffix != ".html":
         raise SpecError([f"{output}: must end in .html, and there must be a cube"])
     text = page([described(*_opened(cube), Path(project)) for cube in given])
-    with replacing(output) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(output, text)
     return output
 
 

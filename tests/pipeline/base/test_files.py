@@ -1,12 +1,18 @@
 """A file is written completely or not at all, and never in the place of something that is no file."""
 
 import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from attention_limits.__main__ import main
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.base.files import replacing
+from toy import REPOSITORY
 
 
 def write(path, text="new"):
@@ -75,3 +81,68 @@ def test_a_path_that_cannot_be_is_one_line(tmp_path, monkeypatch, capsys, name):
     assert main(["export", "cube.nc", "--csv", name]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("attention-limits: [Errno ")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from attention_limits.pipeline.base.files import replacing, write_text
+
+place = sys.argv[1]
+def stop(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+if place == "sync":
+    os.fsync = stop
+if place == "replace":
+    os.replace = stop
+write_text(Path("table.csv"), "new " * 100_000)
+"""
+
+
+@pytest.mark.parametrize("place", ["sync", "replace", "after"])
+def test_a_kill_leaves_the_old_file_or_the_new_one(tmp_path, place):
+    (path := tmp_path / "table.csv").write_text("old")
+    done = subprocess.run([sys.executable, "-c", KILLED, place], cwd=tmp_path, check=False)
+    assert done.returncode == (0 if place == "after" else -signal.SIGKILL)
+    assert path.read_text() == ("new " * 100_000 if place == "after" else "old")
+
+
+def test_a_full_disk_leaves_the_old_file_and_is_one_line(tmp_path, monkeypatch, capsys):
+    """The limit of the size of files stands for the disk."""
+    import resource
+
+    import xarray as xr
+
+    import attention_limits.interface.compute as compute
+
+    monkeypatch.chdir(tmp_path)
+    cube = xr.Dataset({"height": (("alpha", "replica"), [[1.0]] * 2000)}, {"alpha": list(range(2000)), "replica": [0]})
+    monkeypatch.setattr(compute, "open", lambda path: cube)
+    Path("table.csv").write_text("old")
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        done = main(["export", "cube.nc", "--csv", "table.csv"])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert done == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == "attention-limits: [Errno 27] File too large"
+    assert os.listdir(tmp_path) == ["table.csv"]
+    assert Path("table.csv").read_text() == "old"
+
+
+def test_every_file_is_written_beside_its_place():
+    """Writers of files, in the package and in tools/, write to the temporary path of `replacing`, or are `write_text`."""
+    writers = re.compile(r"\.(write_text|write_bytes|savefig|to_netcdf|to_parquet)\(|\bopen\([^)]*[\"'][wax]b?[\"']")
+    # Seconds of a write; a figure in memory; an example that a user types.
+    allowed = ("data.to_netcdf(path", "super().savefig(fname", "self.savefig(content", ">>> ")
+    files = [*(REPOSITORY / "src").rglob("*.py"), *(REPOSITORY / "tools").glob("*.py")]
+    found = [
+        f"{file.relative_to(REPOSITORY)}:{number}: {line.strip()}"
+        for file in files
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+        if writers.search(line) and "temporary" not in line and not any(text in line for text in allowed)
+    ]
+    assert found == []

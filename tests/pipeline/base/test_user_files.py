@@ -5,13 +5,14 @@ import gzip
 import lzma
 import os
 import sys
+import unicodedata
 import zipfile
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.pipeline.base.user_files import execute, lines_of, read_text
+from attention_limits.pipeline.base.user_files import execute, lines_of, read_text, same_letters, user_file
 
 TEXT = "a: 1\nb: é β\n"
 
@@ -85,3 +86,34 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     (tmp_path / "mine.txt").write_text("value = 1\n")
     with pytest.raises(ValueError, match=r"mine\.txt: allowed: a file whose name ends in \.py"):
         execute(tmp_path / "mine.txt")
+
+
+COMPOSED, DECOMPOSED = "fichier_\u00e9t\u00e9", "fichier_e\u0301te\u0301"
+
+
+@pytest.mark.parametrize(("written", "named"), [(COMPOSED, DECOMPOSED), (DECOMPOSED, COMPOSED)])
+def test_a_name_in_another_normal_form_is_the_same_file(tmp_path, written, named):
+    """A Mac writes an accent as a character of its own into names; folders and files."""
+    (folder := tmp_path / written).mkdir()
+    (folder / f"{written}.txt").write_bytes(f"{DECOMPOSED}\n".encode())
+    name = f"{named}/{named}.txt"
+    assert user_file(tmp_path, name) == folder / f"{written}.txt"
+    assert read_text(tmp_path / name) == f"{COMPOSED}\n"
+    # The name itself comes first, and what is absent keeps its name for the message.
+    (exact := tmp_path / name).parent.mkdir()
+    exact.write_text("exact")
+    assert user_file(tmp_path, name) == exact
+    assert user_file(tmp_path, f"{COMPOSED}x") == tmp_path / f"{COMPOSED}x"
+
+
+def test_two_files_of_one_name_are_not_chosen_from(tmp_path):
+    """Three marks of one letter in three orders: two are on disk, the third is asked for."""
+    forms = ["a\u0323\u0302", "\u1ea1\u0302", "\u1ead"]
+    for name in forms[:2]:
+        (tmp_path / name).write_text(name)
+    assert user_file(tmp_path, forms[2]) == tmp_path / forms[2]
+
+
+@given(st.text())
+def test_a_text_has_one_normal_form(text):
+    assert same_letters(unicodedata.normalize("NFD", text)) == same_letters(text)

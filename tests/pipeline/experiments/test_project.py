@@ -227,3 +227,18 @@ def test_a_required_file_that_is_missing_leaves_an_experiment_out(toy):
         "requires: {data/heights.txt: x}\n" + EXPERIMENT.replace("steps: 3", "steps: 0"),
     )
     assert problems(toy)[0].startswith("toy/experiments/from_file.yaml: estimators.growth.solver.steps: 0")
+
+
+def test_a_folder_of_results_in_another_normal_form_is_the_same(toy):
+    """A folder that a Mac made, and the name that a keyboard writes."""
+    (made := toy / "e\u0301te\u0301").mkdir()
+    assert load_project(toy, {"results": str(toy / "\u00e9t\u00e9")}).run.results == str(made)
+
+
+@pytest.mark.parametrize(("written", "named"), [("\u00e9.txt", "e\u0301.txt"), ("e\u0301.txt", "\u00e9.txt")])
+def test_a_required_file_in_another_normal_form_is_there(toy, written, named):
+    (toy / written).write_text("1\n")
+    write(toy, "toy/experiments/from_file.yaml", f"requires: {{{named}: heights}}\n" + EXPERIMENT)
+    project = load_project(toy)
+    assert project.left_out == ()
+    assert project.experiments["toy"]["from_file"].digest(0)

@@ -183,6 +183,15 @@ def test_names_may_repeat_count_once_or_be_refused(tmp_path):
         read_letters(path, "auto", "auto", "refuse")
 
 
+def test_names_in_two_normal_forms_are_one_name(tmp_path):
+    """A composed letter, and a letter with an accent of its own."""
+    path = tmp_path / "a.fasta"
+    path.write_text(">caf\u00e9\nACG\n>b\nACG\n>cafe\u0301\nACT\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="line 5: the name 'caf\u00e9' is that of line 1 too"):
+        read_letters(path, "auto", "auto", "refuse")
+    assert read_letters(path, "auto", "auto", "keep_first").names == ("caf\u00e9", "b")
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

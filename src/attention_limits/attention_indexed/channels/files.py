@@ -15,13 +15,13 @@ from attention_limits.attention_indexed.channels.output import (
 )
 from attention_limits.attention_indexed.model.score_law import SYMMETRIC
 from attention_limits.pipeline.base.errors import allowed_names, did_you_mean
-from attention_limits.pipeline.base.user_files import execute
+from attention_limits.pipeline.base.user_files import execute, user_file
 
 
 def channel_file(name: str, project: Path) -> Path | None:
     """The file below the folder `project` that defines a channel of this `name`, if it is of the user, else None."""
     path, separator, _ = name.rpartition(":")
-    return Path(project) / path if separator else None
+    return user_file(project, path) if separator else None
 
 
 def channel_of_file(model: Mapping, project: Path) -> OutputChannel | GaussianNoise:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from attention_limits.pipeline.base.errors import did_you_mean
-from attention_limits.pipeline.base.user_files import execute
+from attention_limits.pipeline.base.user_files import execute, user_file
 
 # Uniform pieces of a density, and Gauss-Legendre nodes of the mass of each.
 PIECES, _NODES = 400, 8
@@ -160,7 +160,7 @@ def law_of_file(name: str, ratio: float, project: Path) -> Law:
         If there is no such function, if it fails, or returns no `Law` of positive variance.
     """
     path, _, wanted = name.rpartition(":")
-    file = Path(project) / path
+    file = user_file(project, path)
     if not file.is_file():
         raise ValueError(f"the spectrum {name} needs the file {file}, which does not exist")
     module = execute(file)

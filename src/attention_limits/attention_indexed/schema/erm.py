@@ -14,6 +14,7 @@ from attention_limits.attention_indexed.schema.checks import (
     untied_checks,
 )
 from attention_limits.attention_indexed.schema.keys import Aspect, Damping, Dimension, FreshSequences, Spectrum
+from attention_limits.pipeline.base.user_files import user_file
 from attention_limits.pipeline.experiments.specification import Axis, Problem, Section, Specification, Whole, fields
 
 # Smallest decay and noise beside zero, and the most tokens of a softmax.
@@ -193,7 +194,8 @@ class OfDecay(Specification):
     def code_files(cls, estimator) -> list[Path]:
         """The file of the user that defines the spectrum, where it exists."""
         path, separator, _ = (estimator.model.get("spectrum") or "").rpartition(":")
-        return [estimator.project / path] if separator and (estimator.project / path).is_file() else []
+        file = user_file(estimator.project, path)
+        return [file] if separator and file.is_file() else []
 
     @classmethod
     def code_modules(cls, estimator) -> list[str]:

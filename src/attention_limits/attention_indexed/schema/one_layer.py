@@ -45,6 +45,7 @@ from attention_limits.attention_indexed.schema.keys import (
     TrainingTolerance,
     Untied,
 )
+from attention_limits.pipeline.base.user_files import user_file
 from attention_limits.pipeline.experiments.specification import Axis, Problem, Section, Specification, Whole
 
 
@@ -131,7 +132,7 @@ class OfChannel(Specification):
     def code_files(cls, estimator) -> list[Path]:
         """The files of the user that define the channel and the spectrum, where they exist."""
         named = (estimator.model.get(key, "").rpartition(":") for key in ("channel", "spectrum"))
-        paths = [estimator.project / path for path, separator, _ in named if separator]
+        paths = [user_file(estimator.project, path) for path, separator, _ in named if separator]
         return [path for path in dict.fromkeys(paths) if path.is_file()]
 
     @classmethod

@@ -33,6 +33,12 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write `text` in UTF-8 as `replacing` does: after a kill or on a full disk, the file is the old one or the whole new one."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
 def require_place(path: Path) -> None:
     """Raise SpecError if a folder, a device or a pipe is at `path`: a move would replace it, even /dev/null."""
     if os.path.isdir(path):

@@ -5,7 +5,9 @@ import codecs
 import gzip
 import importlib.util
 import lzma
+import os
 import re
+import unicodedata
 import zlib
 from pathlib import Path
 from types import ModuleType
@@ -25,8 +27,38 @@ _MARKS = {
 _END_OF_LINE = re.compile("\r\n|\r|\n")
 
 
+def same_letters(text: str) -> str:
+    """`text` in the normal form C of Unicode, so that a composed `é` and an `e` with an accent are equal (Unicode annex 15)."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def user_file(folder: Path | str, name: Path | str) -> Path:
+    """The file `name` below `folder`; if it is absent, the only one whose name differs in its normal form of Unicode alone.
+
+    A Mac writes `é` as two characters into names of files, an editor as one into YAML.
+    """
+    path = Path(folder) / name
+    if str(path).isascii() or path.exists():
+        return path
+    found = Path(path.anchor)
+    for part in path.relative_to(path.anchor).parts:
+        if not (found / part).exists():
+            try:
+                entries = os.listdir(found)
+            except OSError:
+                return path
+            twins = [entry for entry in entries if same_letters(entry) == same_letters(part)]
+            if len(twins) != 1:
+                return path
+            part = twins[0]
+        found /= part
+    return found
+
+
 def read_text(path: Path, otherwise: str | None = None) -> str:
     """The text of the file `path`: UTF-8, or the encoding of its byte order mark; unpacked if it is gzip, bzip2 or xz by content.
+
+    The text has the normal form of `same_letters`.
 
     Parameters
     ----------
@@ -41,7 +73,7 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
     ValueError
         With the file: a pipe, an archive of another kind, a damaged compressed file; bytes of another encoding, with their line.
     """
-    path = Path(path)
+    path = user_file("", path)
     if path.exists() and not path.is_file() and not path.is_dir():
         raise ValueError(f"{path}: no regular file; save its content in a file first (a pipe can be read only once)")
     data = path.read_bytes()
@@ -57,7 +89,7 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
     mark = next((mark for mark in _MARKS if data.startswith(mark)), b"")
     encoding = _MARKS.get(mark, "utf-8")
     try:
-        return data[len(mark) :].decode(encoding)
+        return same_letters(data[len(mark) :].decode(encoding))
     except UnicodeDecodeError as error:
         if otherwise is not None and not mark:
             return data.decode(otherwise)

@@ -12,6 +12,7 @@ from pathlib import Path
 from attention_limits.pipeline.base.files import digest
 from attention_limits.pipeline.base.provenance import PACKAGE, code_digest, imported_modules, module_in
 from attention_limits.pipeline.base.registry import registry_module
+from attention_limits.pipeline.base.user_files import user_file
 from attention_limits.pipeline.experiments.grid import Chunk, cut
 from attention_limits.pipeline.experiments.specification import DataSpecification, Section, Specification
 
@@ -111,7 +112,7 @@ class Estimator:
 
     @property
     def _code_files(self) -> list[Path]:
-        return [*self.specification.code_files(self), *(self.project / name for name in self.requires)]
+        return [*self.specification.code_files(self), *(user_file(self.project, name) for name in self.requires)]
 
     def attributes(self, chunk: Chunk, seed: int) -> dict[str, str]:
         """The attributes that the file of a chunk has if it is current.
@@ -166,7 +167,7 @@ class Experiment:
 
     def missing(self) -> list[str]:
         """One line for each missing required file: its path, its content and its source."""
-        there = {self.project / name: what for name, what in self.requires.items()}
+        there = {user_file(self.project, name): what for name, what in self.requires.items()}
         return [f"{path} is missing: save there {what}" for path, what in there.items() if not path.is_file()]
 
     def cube_path(self, results: str) -> str:

@@ -30,7 +30,7 @@ SCALES = ("laptop", "paper", "smoke")
 SECTIONS = ("data", "estimators")
 
 _Text = Annotated[str, Field(min_length=1)]
-_Path = Annotated[str, Field(pattern="^[A-Za-z0-9_][A-Za-z0-9_./-]*$")]
+_Path = Annotated[str, Field(pattern=r"^[^/.~\s-][^\n]*$")]
 _Source = Annotated[_Text, Field(description="Content and source of the file, printed while it is missing.")]
 _Listed = dict[Name, dict]
 

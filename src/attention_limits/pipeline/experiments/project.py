@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from attention_limits.pipeline.base.errors import SpecError, did_you_mean
+from attention_limits.pipeline.base.user_files import user_file
 from attention_limits.pipeline.experiments.estimator import Experiment
 from attention_limits.pipeline.experiments.experiment import load_experiment, without_effect
 from attention_limits.pipeline.experiments.figures import Figure, load_figures
@@ -22,10 +23,10 @@ RESULTS = "results"
 
 
 def _expanded(path: str) -> str:
-    """No shell replaces ~ in `results=~/run`; a folder of the name ~ is a trap."""
+    """No shell replaces ~ in `results=~/run`; a folder of the name ~ is a trap. A folder on disk is found as in `user_file`."""
     if path.startswith("~"):
         raise ValueError(f"{json.dumps(path)}: allowed: the path itself, without ~ at its start")
-    return path
+    return path if path.isascii() else str(user_file("", path))
 
 
 # A path that is written into targets and wildcards of Snakemake.

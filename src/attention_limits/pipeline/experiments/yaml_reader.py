@@ -12,7 +12,7 @@ from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.resolver import BaseResolver, implicit_resolvers
 
 from attention_limits.pipeline.base.errors import SpecError
-from attention_limits.pipeline.base.user_files import read_text
+from attention_limits.pipeline.base.user_files import read_text, same_letters
 
 # Deeper files are mistakes, and libyaml calls itself for each level.
 _DEEPEST = 100
@@ -126,6 +126,7 @@ def typed(value):
         return [typed(item) for item in value]
     if not isinstance(value, str):
         return value
+    value = same_letters(value)
     try:
         found = load(value)
     except YAMLError:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_limits.pipeline.base.user_files import lines_of, read_text
+from attention_limits.pipeline.base.user_files import lines_of, read_text, user_file
 
 # Largest number of sites of a Potts model.
 MAX_SITES = 1000
@@ -141,7 +141,7 @@ def kept_distances(spec, data) -> np.ndarray:
     columns = data.column.values.astype(int) - 1
     if "distances" not in spec["model"]:
         return np.full((len(columns), len(columns)), np.nan)
-    return read_distances(Path(spec["project"]) / spec["model"]["distances"], int(data.columns_read))[
+    return read_distances(user_file(spec["project"], spec["model"]["distances"]), int(data.columns_read))[
         np.ix_(columns, columns)
     ]
 

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from attention_limits.pipeline.base.streams import Streams
+from attention_limits.pipeline.base.user_files import user_file
 from attention_limits.potts_mlm.potts.contacts import contact_map
 
 # Enumeration holds all C**L states in memory.
@@ -183,10 +184,10 @@ def make_model(model: dict, project: Path | str, root_seed: int, family: str, re
         options = dict(model[key])
         kind = options.pop("kind")
         if kind == "distances":
-            return contact_map(Path(project) / options["file"], size, options["contact"])
+            return contact_map(user_file(project, options["file"]), size, options["contact"])
         if kind != "file":
             return draw(kind, size, streams.generator(key, instance), **options)
-        found = read_matrix(Path(project) / options["file"])
+        found = read_matrix(user_file(project, options["file"]))
         if len(found) != size:
             raise ValueError(f"{options['file']}: shape {found.shape}: must have {size} rows")
         return found

@@ -117,7 +117,10 @@ def read_letters(path: Path, form: str = "auto", lower_case: str = "auto", repea
     if repeated_names == "refuse":
         _refuse_repeated_names(path, rows)
     if repeated_names == "keep_first":
-        rows = list({row.name: row for row in reversed(rows)}.values())[::-1]
+        first: dict[str, Row] = {}
+        for row in rows:
+            first.setdefault(row.name, row)
+        rows = list(first.values())
     if len(rows) < 2:
         raise ValueError(f"{path}: {len(rows)} sequences; at least 2 are needed")
     codes = [row.codes() for row in rows]

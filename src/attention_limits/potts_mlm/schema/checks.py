@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from attention_limits.pipeline.base.user_files import user_file
 from attention_limits.pipeline.experiments.specification import Problem
 
 # The matrices of a model and the number of rows of each.
@@ -22,7 +23,7 @@ def each_once(values: list[str]) -> list[str]:
 def matrix_files(estimator) -> list[Path]:
     """The files of the matrices that the model names."""
     model = estimator.model
-    return [estimator.project / model[key]["file"] for key in _SIZES if "file" in model[key]]
+    return [user_file(estimator.project, model[key]["file"]) for key in _SIZES if "file" in model[key]]
 
 
 def matrices(estimator) -> Iterable[Problem]:
@@ -33,7 +34,7 @@ def matrices(estimator) -> Iterable[Problem]:
             from attention_limits.potts_mlm.potts.contacts import contact_map
 
             try:
-                contact_map(estimator.project / options["file"], estimator.model[size], options["contact"])
+                contact_map(user_file(estimator.project, options["file"]), estimator.model[size], options["contact"])
             except (OSError, ValueError) as error:
                 yield ("model", key, "file"), str(error)
         if options["kind"] != "file":
@@ -41,7 +42,7 @@ def matrices(estimator) -> Iterable[Problem]:
         # A file is rare and worth the import.
         from attention_limits.potts_mlm.potts.model import read_matrix, symmetric
 
-        path, rows = estimator.project / options["file"], estimator.model[size]
+        path, rows = user_file(estimator.project, options["file"]), estimator.model[size]
         try:
             matrix = symmetric(read_matrix(path), str(path), hollow=key == "couplings")
             if len(matrix) != rows:

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Iterable
 from pathlib import Path
 
+from attention_limits.pipeline.base.user_files import user_file
 from attention_limits.pipeline.experiments.specification import Problem
 
 
@@ -24,7 +25,7 @@ def alphabet(value: str) -> str:
 
 def alignment(data) -> Iterable[Problem]:
     """An alignment that cannot be read, or that its filters leave empty."""
-    path = data.project / data.model["alignment"]
+    path = user_file(data.project, data.model["alignment"])
     try:
         _sizes(data)
     except OSError as error:
@@ -51,7 +52,7 @@ def distances(estimator) -> Iterable[Problem]:
         return
     from attention_limits.potts_mlm.potts.contacts import read_distances
 
-    path = estimator.project / estimator.model["distances"]
+    path = user_file(estimator.project, estimator.model["distances"])
     try:
         read_distances(path, _sizes(estimator.reads)[2])
     except OSError as error:
@@ -65,7 +66,7 @@ def distances(estimator) -> Iterable[Problem]:
 
 def distance_files(estimator) -> list[Path]:
     """The file of distances, if there is one."""
-    return [estimator.project / estimator.model["distances"]] if "distances" in estimator.model else []
+    return [user_file(estimator.project, estimator.model["distances"])] if "distances" in estimator.model else []
 
 
 def alignment_ridge(estimator) -> Iterable[Problem]:
@@ -85,7 +86,7 @@ def alignment_ridge(estimator) -> Iterable[Problem]:
 
 def _sizes(data) -> tuple[int, int, int]:
     """Kept sequences, kept columns and match columns of an alignment. Raises OSError or ValueError when it cannot be read."""
-    path = data.project / data.model["alignment"]
+    path = user_file(data.project, data.model["alignment"])
     status = path.stat()
     # The fraction decides how the kept sequences are split, not which are kept.
     rules = data.solver.model_copy(update={"test_fraction": 0.0})

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from attention_limits.pipeline.base.user_files import user_file
 from attention_limits.pipeline.experiments.specification import Axis, Section, Specification, Whole
 from attention_limits.potts_mlm.schema import checks_proteins as check
 from attention_limits.potts_mlm.schema.checks import evaluations
@@ -60,7 +61,7 @@ class Alignment(Sequences):
 
     @classmethod
     def code_files(cls, estimator):
-        return [estimator.project / estimator.model["alignment"]]
+        return [user_file(estimator.project, estimator.model["alignment"])]
 
     @classmethod
     def counts(cls, data):

@@ -19,7 +19,7 @@ from numba import njit  # noqa: TID251
 from numba.core.errors import NumbaError
 
 from attention_limits.pipeline.base.errors import did_you_mean
-from attention_limits.pipeline.base.user_files import execute
+from attention_limits.pipeline.base.user_files import execute, user_file
 from attention_limits.sequence_multi_index.erm.kernels import (
     fixed_loss_kernels,
     jet_kernels,
@@ -189,7 +189,7 @@ def _uncached(name, loss, student):
 
 def _of_user(name: str, student: Link, project: Path) -> Loss:
     path, _, attribute = name.rpartition(":")
-    file = Path(project) / path
+    file = user_file(project, path)
     if not file.is_file():
         raise ValueError(f"the loss {name} needs the file {file}, which does not exist")
     module = execute(file)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from attention_limits.pipeline.base.errors import allowed_names, did_you_mean
-from attention_limits.pipeline.base.user_files import execute
+from attention_limits.pipeline.base.user_files import execute, user_file
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.wrappers import (
     CorrelatedTokens,
@@ -97,7 +97,7 @@ def load_link(model: Mapping, project: Path) -> Link:
 def code_file(name: str, project: Path) -> Path | None:
     """The file below the folder `project` that a link of this `name` is defined in, if it is a user's own, else None."""
     path, separator, _ = name.rpartition(":")
-    return Path(project) / path if separator else None
+    return user_file(project, path) if separator else None
 
 
 def code_module(name: str) -> str | None:

@@ -5,6 +5,7 @@ arXiv:2502.00901).
 from collections.abc import Mapping
 from pathlib import Path
 
+from attention_limits.pipeline.base.user_files import user_file
 from attention_limits.sequence_multi_index.priors.gaussian import GaussianRows, standard_normal
 from attention_limits.sequence_multi_index.priors.prior import Prior
 
@@ -42,7 +43,7 @@ def load_prior(model: Mapping, rows: int, project: Path) -> Prior:
 def spectrum_file(model: Mapping, project: Path) -> Path | None:
     """The file below `project` that the key `covariance` of a `model` names, if any."""
     path = (model.get("covariance") or {}).get("path")
-    return None if path is None else Path(project) / path
+    return None if path is None else user_file(project, path)
 
 
 def _prior_of_rows(section: Mapping, rows: int) -> Prior:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from attention_limits.pipeline.audit import number_text
 from attention_limits.pipeline.base.errors import SpecError
-from attention_limits.pipeline.base.files import replacing
+from attention_limits.pipeline.base.files import write_text
 from attention_limits.pipeline.cubes.reader import read
 from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.sequence_multi_index.readings import (
@@ -168,10 +168,8 @@ def atlas_command(cubes: list[str], output: str) -> None:
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     text = csv_text(frame)
-    with replacing(folder / "thresholds.csv") as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    with replacing(folder / "thresholds.html") as temporary:
-        temporary.write_text(page(text), encoding="utf-8")
+    write_text(folder / "thresholds.csv", text)
+    write_text(folder / "thresholds.html", page(text))
     print(f"{len(frame)} thresholds in {folder / 'thresholds.csv'} and {folder / 'thresholds.html'}")
 
 

@@ -6,6 +6,7 @@ The vectors are those of `questions.word_vectors` (Levy, Goldberg and Dagan 2015
 from pathlib import Path
 
 from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.files import write_text
 from attention_limits.pipeline.base.user_files import lines_of, read_text
 from attention_limits.sequence_multi_index.priors.spectrum import of_values
 from attention_limits.sequence_multi_index.questions.corpus import CLASSES
@@ -30,13 +31,13 @@ def word_spectrum_command(text, dimension, output) -> None:
     except ValueError as error:
         raise SpecError([f"{text}: {error}"]) from None
     ratio = 1.0 / spectrum.second_moment
-    output.write_text(
+    page = (
         f"# Eigenvalues of the covariance of word vectors, mean one, participation ratio {ratio:.4f}.\n"
         f"# attention-limits word-spectrum {text.name} --dimension {dimension}\n"
         f"# {found.counts.sum()} tokens of {len(found.words)} words, neighbours at most {WINDOW} places apart.\n"
-        + "".join(f"{value:.8g}\n" for value in values),
-        encoding="utf-8",
+        + "".join(f"{value:.8g}\n" for value in values)
     )
+    write_text(output, page)
     print(f"{output}: {dimension} eigenvalues, participation ratio {ratio:.4f}")
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from attention_limits.pipeline.base.errors import allowed_names
+from attention_limits.pipeline.base.user_files import user_file
 
 # Built-in links of L tokens have L^power outputs.
 POWER_OF_OUTPUTS = {"linear_sum": 0, "relu_sum": 0, "full_attention": 2, "trace_attention": 0}
@@ -14,7 +15,7 @@ HERMITE = "hermite"
 def link_file(name, folder=".") -> Path | None:
     """The file, below `folder`, of a link written as `file.py:function`, or None for any other name."""
     path, _, function = name.rpartition(":")
-    return Path(folder) / path if path.endswith(".py") and function else None
+    return user_file(folder, path) if path.endswith(".py") and function else None
 
 
 def name_problem(name, folder=".") -> str | None:

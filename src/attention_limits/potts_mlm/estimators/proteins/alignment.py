@@ -1,7 +1,6 @@
 """A random split divides an alignment into training and test sequences; one replica is one split."""
 
-from pathlib import Path
-
+from attention_limits.pipeline.base.user_files import user_file
 from attention_limits.pipeline.cubes.points import collect
 from attention_limits.potts_mlm.attention.training_sets import sites_from_one
 from attention_limits.potts_mlm.potts.gibbs import color_counts
@@ -20,7 +19,7 @@ def run(spec, streams):
     """Training and test sequences, frequencies of the training sequences, and the counts of the reader (see `variables`)."""
     model, solver = spec["model"], spec["solver"]
     alphabet = Alphabet(model["alphabet"])
-    found = read_alignment(Path(spec["project"]) / model["alignment"], alphabet, solver)
+    found = read_alignment(user_file(spec["project"], model["alignment"]), alphabet, solver)
     test = held_out(len(found.states), solver.test_fraction)
 
     def compute(at, replica):

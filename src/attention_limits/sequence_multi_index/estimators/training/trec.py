@@ -2,10 +2,10 @@
 
 import functools
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
+from attention_limits.pipeline.base.user_files import user_file
 from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.questions import classifier, corpus, tokens
 from attention_limits.sequence_multi_index.questions.grammar import generate_questions
@@ -95,11 +95,11 @@ def _corpus(spec, streams):
     if model["corpus"] == "generated":
         lines = generate_questions(model["questions"], streams.generator("corpus", 0))
         return corpus.parse_questions(lines, "generated corpus")
-    return corpus.read_corpus(Path(spec["project"], model["corpus"]))
+    return corpus.read_corpus(user_file(spec["project"], model["corpus"]))
 
 
 def _tokenizer(spec):
     model = spec["model"]
     if model["vocabulary"] == "words":
         return tokens.words
-    return tokens.word_pieces(Path(spec["project"], model["vocabulary"]), model["special_tokens"])
+    return tokens.word_pieces(user_file(spec["project"], model["vocabulary"]), model["special_tokens"])
