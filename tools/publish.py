@@ -25,12 +25,14 @@ from attention_limits.pipeline.base.attributes import digest_of_picture, numbers
 from attention_limits.pipeline.base.files import write_text
 from attention_limits.pipeline.experiments.estimate import cpu_seconds, needed_chunks
 from attention_limits.pipeline.experiments.experiment import load_family
+from attention_limits.pipeline.experiments.figures import load_figures
 from attention_limits.pipeline.experiments.project import load_project
 from attention_limits.sequence_multi_index.reports.threshold_table import page as page_of_thresholds
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "docs" / "published.json"
 PICTURES = ROOT / "docs" / "figures"
+NOT_SHIPPED = "../configuration.md#files-that-cannot-be-shipped"
 # The page of each table between comments.
 BLOCKS = {
     "checks": "docs/accuracy.md", "audit": "docs/accuracy.md", "speed": "docs/speed.md",
@@ -47,6 +49,16 @@ def shown(project):
         for name, figure in project.figures.items()
         if not any(project.experiments[figure.family][cube].requires for cube in figure.cubes)
     }
+
+
+def of_other_files(project):
+    """The other figures; the `project` has none of them where their file is missing."""
+    found = {}
+    for family, experiments in project.experiments.items():
+        absent = {experiment.name: experiment for experiment in project.left_out if experiment.family == family}
+        source = ROOT / "config" / family / "figures.yaml"
+        found |= load_figures(source, family, {**experiments, **absent}, set())[0]
+    return {name: figure for name, figure in found.items() if name not in shown(project)}
 
 
 def published(project, data):
@@ -148,7 +160,7 @@ def best_rows(project, data):
 
 
 def figure_pages(project, data, rows):
-    """The page of each published figure, by its path below the root; `rows` is the audit."""
+    """The page of each figure with a picture, by its path below the root; `rows` is the audit."""
     found = {}
     for name, figure in published(project, data).items():
         minutes_here = gallery.minutes_text(data["laptop"]["minutes"][name])
@@ -159,6 +171,14 @@ def figure_pages(project, data, rows):
         own = [row for row in rows if row["family"] == figure.family and set(row["cubes"]) <= set(figure.cubes)]
         vector, numbers = (PICTURES / f"{name}.pdf").exists(), numbers_of_picture(PICTURES / f"{name}.png")
         found[f"docs/figures/{name}.md"] = gallery.figure_page(figure, spent, own, vector, numbers)
+    for name, figure in of_other_files(project).items():
+        picture = PICTURES / f"{name}.png"
+        if picture.exists():
+            spent = f"The figure needs a [file that the repository does not contain]({NOT_SHIPPED})"
+            vector = picture.with_suffix(".pdf").exists()
+            found[f"docs/figures/{name}.md"] = gallery.figure_page(
+                figure, spent, [], vector, numbers_of_picture(picture)
+            )
     return found
 
 

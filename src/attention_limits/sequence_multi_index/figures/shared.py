@@ -6,15 +6,15 @@ from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import COLORS, LAYER_COLORS, curve, points, present, realised_alpha
 
 
-def draw_layer(axes, theory, gamp, layer, names=(None, None), jump=np.nan):
+def draw_layer(axes, theory, gamp, layer, names=(None, None), jump=np.nan, **look):
     """The overlap of a layer: state evolution as a line, which a `jump` of alpha cuts, and GAMP as points.
 
-    `names` are the entries of the legend for both.
+    `names` are the entries of the legend for both, `look` the properties of the line.
     """
     color, pair = LAYER_COLORS[layer], {"layer": layer, "layer_star": layer, "drop": True}
     overlap = present(theory.overlap.sel(**pair).transpose("alpha", "replica"))
     flags = passed(theory, "overlap").sel(alpha=overlap.alpha).transpose("alpha", "replica").values
-    curve(axes, overlap.alpha.values, overlap.values, color, names[0], flags=flags, jump=jump)
+    curve(axes, overlap.alpha.values, overlap.values, color, names[0], flags=flags, jump=jump, **look)
     # The overlap is compared with the norm of the drawn teacher, which fluctuates around one at finite size.
     relative = present((gamp.overlap.sel(**pair) / gamp.teacher_norm.sel(**pair)).transpose("alpha", "replica"))
     converged = passed(gamp, "overlap").sel(alpha=relative.alpha).transpose("alpha", "replica").values

@@ -37,6 +37,7 @@ def draw(cubes):
         thresholds = {layer: layer_threshold_and_error(steps, layer) for layer in (1, 2)}
         _thresholds(panel, thresholds, together=name == "priors_correlated")
         panel.set_title(f"{title} (GAMP: $D = {dimension}$)")
+    axes[0, 0].errorbar([], [], [], fmt="o", color=KEY, markersize=4, capsize=2, label="GAMP")
     axes[0, 0].set(xlim=(0.0, 1.25), ylim=(-0.03, 1.05))
     legend_below(figure, axes)
     for panel in axes[1]:
@@ -50,8 +51,9 @@ def _learning_curve(axes, cube, jump):
     """State evolution as lines, which a `jump` cuts, and GAMP as points, by layer; the dimension of GAMP."""
     theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
     dimension = specifications(cube)["gamp"]["solver"]["dimension"]
-    for layer in (1, 2):
-        draw_layer(axes, theory, gamp, layer, (f"layer {layer}", "GAMP" if layer == 2 else None), jump)
+    # Where both layers are known, the thin line of the first one lies on the thick one of the last.
+    for layer, width in ((2, 3.5), (1, 1.2)):
+        draw_layer(axes, theory, gamp, layer, (f"layer {layer}", None), jump, linewidth=width)
     return dimension
 
 

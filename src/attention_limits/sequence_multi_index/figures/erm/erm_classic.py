@@ -6,6 +6,7 @@ from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     BLUE,
     GREEN,
+    KEY,
     MIDDLE,
     VERMILLION,
     curve,
@@ -33,12 +34,16 @@ def draw(cubes):
             for axes, values in zip(panels, _curves(theory, 1.0), strict=True):
                 shown = present(values)
                 reached = passed(theory, "overlap").sel(alpha=shown.alpha).values
-                curve(axes, shown.alpha.values, shown.values, color, f"{loss}, $\\lambda={ridge:g}$", style, reached)
+                curve(axes, shown.alpha.values, shown.values, color, None, style, reached)
             if "estimator" in here.dims:
                 _draw_points(
-                    panels, here.sel(estimator="erm_minimisation"), color, f"{loss}, $\\lambda={ridge:g}$, L-BFGS"
+                    panels, here.sel(estimator="erm_minimisation"), color, f"L-BFGS, {loss}, $\\lambda={ridge:g}$"
                 )
     left, right = panels
+    for loss, color in COLORS.items():
+        left.plot([], [], color=color, label=f"{loss} loss")
+    for style, ridge in zip(STYLES, cube.ridge.values, strict=False):
+        left.plot([], [], style, color=KEY, label=f"$\\lambda = {ridge:g}$")
     left.set(ylabel=r"cosine with the target, $m/\sqrt{q}$", ylim=(0, 1))
     right.set(ylabel="misclassification", ylim=(0, 0.5))
     for axes in panels:

@@ -6,6 +6,7 @@ from attention_limits.plotting import (
     MIDDLE,
     curve,
     house_style,
+    legend_below,
     mark_threshold,
     new_figure,
     ordered_colors,
@@ -29,5 +30,5 @@ def draw(cubes):
     right.set(title="each layer before the last one")
     for axes in (left, right):
         axes.set_xlabel(r"samples per dimension $\alpha = n/D$")
-    left.legend(loc="best")
+    legend_below(figure, left)
     return figure
