@@ -191,6 +191,13 @@ def _leave_the_terminal_and_the_notebook() -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return the exit code: 0, 1 where the disk refuses, 2 for wrong input; exceptions pass through."""
     _leave_the_terminal_and_the_notebook()
+    # A shell may have closed them (`>&-`).
+    sys.stdout, sys.stderr = (stream or io.StringIO() for stream in (sys.stdout, sys.stderr))
+    try:
+        os.getcwd()
+    except OSError:
+        print("attention-limits: the working directory does not exist any more", file=sys.stderr)
+        return 1
     parser, parsers = _parser()
     known, rest = parser.parse_known_args(arguments)
     options = vars(known)

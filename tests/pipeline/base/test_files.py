@@ -146,3 +146,34 @@ def test_every_file_is_written_beside_its_place():
         if writers.search(line) and "temporary" not in line and not any(text in line for text in allowed)
     ]
     assert found == []
+
+
+def test_a_folder_of_another_user_is_refused_before_the_computation(tmp_path, monkeypatch, capsys):
+    """The tests may run as root, who may write everywhere."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "access", lambda place, mode: Path(place) != tmp_path)
+    model = ["--tokens", "2", "--ratio", "0.5", "--channel", "linear", "--alpha", "0.1"]
+    assert main(["compute", "attention_indexed.state_evolution", *model, "--csv", "new/table.csv"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"attention-limits: [Errno 13] no permission to write into the folder: '{tmp_path}'"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "code", "message"),
+    [
+        ('"$@" >&-', 0, ""),
+        ('"$@" >&- 2>&-', 0, ""),
+        (
+            'mkdir gone && cd gone && rmdir ../gone && "$@"',
+            1,
+            "attention-limits: the working directory does not exist any more\n",
+        ),
+    ],
+)
+def test_odd_surroundings(tmp_path, command, code, message):
+    words = [sys.executable, "-P", "-m", "attention_limits", "estimators"]
+    done = subprocess.run(
+        ["bash", "-c", command, "bash", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (code, message)

@@ -5,6 +5,7 @@ import gzip
 import lzma
 import os
 import sys
+import tarfile
 import unicodedata
 import zipfile
 
@@ -117,3 +118,12 @@ def test_two_files_of_one_name_are_not_chosen_from(tmp_path):
 @given(st.text())
 def test_a_text_has_one_normal_form(text):
     assert same_letters(unicodedata.normalize("NFD", text)) == same_letters(text)
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
+def test_a_tar_archive_is_named(tmp_path, mode):
+    (tmp_path / "a.txt").write_text("text")
+    with tarfile.open(tmp_path / "a.tar", mode) as archive:
+        archive.add(tmp_path / "a.txt", "a.txt")
+    with pytest.raises(ValueError, match=r"a\.tar: a tar archive; unpack it first"):
+        read_text(tmp_path / "a.tar")

@@ -98,3 +98,17 @@ def test_texts_of_the_command_line_get_their_types():
     given = {"skip": "0.5", "depth": "2", "tied": "true", "link": "product", "list": ["1e-3", "x"], "odd": "[1"}
     assert typed(given) == {"skip": 0.5, "depth": 2, "tied": True, "link": "product", "list": [1e-3, "x"], "odd": "[1"}
     assert typed(3) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "place"), [("a:\n\tb: 1\n", "line 2, column 1"), ("a: {\n  b: 1,\n\tc: @\n}\n", None)]
+)
+def test_a_tab_is_called_a_tab(tmp_path, text, place):
+    with pytest.raises(SpecError, match=f"{place}: not YAML: a tab; indent with spaces" if place else "line 3"):
+        read(tmp_path, text)
+
+
+def test_keys_in_two_normal_forms_are_one_key(tmp_path):
+    with pytest.raises(SpecError, match="line 2, column 1: not YAML: the key '\u00e9' is written twice"):
+        read(tmp_path, "\u00e9: 1\ne\u0301: 2\n")
+    assert typed("e\u0301") == "\u00e9"

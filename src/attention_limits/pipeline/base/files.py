@@ -1,5 +1,6 @@
 """Files that are either complete or absent, and the canonical text of plain data."""
 
+import errno
 import hashlib
 import json
 import os
@@ -40,11 +41,19 @@ def write_text(path: Path, text: str) -> None:
 
 
 def require_place(path: Path) -> None:
-    """Raise SpecError if a folder, a device or a pipe is at `path`: a move would replace it, even /dev/null."""
+    """Refuse a place where no file can be written.
+
+    Raises SpecError if a folder, a device or a pipe is at `path`: a move would replace it, even /dev/null. Raises PermissionError
+    if the user may not write into the folder.
+    """
     if os.path.isdir(path):
         raise SpecError([f"{path}: is a folder; allowed: the path of a file"])
     if os.path.exists(path) and not os.path.isfile(path):
         raise SpecError([f"{path}: is no regular file, but a device or a pipe; allowed: the path of a file"])
+    folder = Path(os.path.realpath(path)).parent
+    folder = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, "no permission to write into the folder", str(folder))
 
 
 def _sync(path: Path) -> None:

@@ -80,12 +80,14 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
     for start, what in _ARCHIVES.items():
         if data.startswith(start):
             raise ValueError(f"{path}: {what}; unpack it first (gzip, bzip2 and xz are read as they are)")
+    _refuse_tar(path, data)
     for start, (what, unpack) in _COMPRESSED.items():
         if data.startswith(start):
             try:
                 data = unpack(data)
             except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
                 raise ValueError(f"{path}: damaged {what} file: {error}") from None
+            _refuse_tar(path, data)
     mark = next((mark for mark in _MARKS if data.startswith(mark)), b"")
     encoding = _MARKS.get(mark, "utf-8")
     try:
@@ -96,6 +98,12 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
         line = 1 + len(_END_OF_LINE.findall(data[: error.start].decode("latin-1")))
         name = encoding.upper()
         raise ValueError(f"{path}: line {line}: not {name} text: {error.reason} at byte {error.start}") from None
+
+
+def _refuse_tar(path, data):
+    # POSIX and GNU write this word into the first header.
+    if data[257:262] == b"ustar":
+        raise ValueError(f"{path}: a tar archive; unpack it first")
 
 
 def lines_of(text: str) -> list[str]:

@@ -102,6 +102,8 @@ def read_yaml(path: Path) -> dict:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = ", ".join(part for part in (error.context, error.problem) if part)
+        if text[mark.index : mark.index + 1] == "\t":
+            what = "a tab; indent with spaces"
         raise SpecError([f"{path}: line {mark.line + 1}, column {mark.column + 1}: not YAML: {what}"]) from None
     except ReaderError as error:
         line = 1 + text.count("\n", 0, error.position)
