@@ -160,7 +160,7 @@ def banded_line(axes, x, values, error, color, label=None, **look):
     axes.fill_between(x, values - error, values + error, color=color, alpha=0.3, linewidth=0)
 
 
-def sound_mean(replicas, flags=None):
+def sound_mean(replicas, flags=None, jump=np.nan):
     """Mean over the replicas that pass their flags, its standard error, and the replicas that have no part in it.
 
     A point has no mean where fewer than half of its replicas pass, and where those that pass lie on two sides of a jump.
@@ -171,6 +171,8 @@ def sound_mean(replicas, flags=None):
         Missing values are NaN.
     flags : array (n, replicas), optional
         0 where a replica fails a flag; the product of all flags of the estimator.
+    jump : float, optional
+        None for a quantity that does not jump, such as a fraction of few pairs: equal replicas are no sign of small noise there.
 
     Returns
     -------
@@ -182,7 +184,8 @@ def sound_mean(replicas, flags=None):
     failed = np.zeros(replicas.shape, dtype=bool) if flags is None else np.asarray(flags, dtype=float) == 0
     passed, present = np.where(failed, np.nan, replicas), np.isfinite(replicas)
     none = 2 * np.isfinite(passed).sum(axis=1) < present.sum(axis=1)
-    none |= lies_on_two_sides(np.where(none[:, None], np.nan, passed))
+    if jump is not None:
+        none |= lies_on_two_sides(np.where(none[:, None], np.nan, passed))
     passed[none] = np.nan
     mean, error = mean_and_error(passed, axis=1)
     return mean, error, np.where(np.isfinite(passed), np.nan, replicas)
@@ -191,8 +194,8 @@ def sound_mean(replicas, flags=None):
 def curve(axes, x, replicas, color, label, linestyle="-", flags=None, jump=np.nan, **look):
     """Mean over replicas as a line, plus and minus one standard error as a band; see `sound_mean`.
 
-    The line breaks where there is no mean, and at a `jump` of x, whose sides have separate means. Each replica without part in a
-    mean is a faint open circle.
+    The line breaks where there is no mean, and at a `jump` of x, whose sides have separate means; `jump` is None if the quantity
+    does not jump. Each replica without part in a mean is a faint open circle.
 
     Parameters
     ----------
@@ -202,9 +205,10 @@ def curve(axes, x, replicas, color, label, linestyle="-", flags=None, jump=np.na
     """
     x, replicas = np.asarray(x), np.asarray(replicas)
     flags = None if flags is None else np.asarray(flags)
-    sides = [side for side in (~(x > jump), x > jump) if side.any()]
+    right = np.zeros(len(x), dtype=bool) if jump is None else x > jump
+    sides = [side for side in (~right, right) if side.any()]
     for side, name in zip(sides, (label, None), strict=False):
-        mean, error, left_out = sound_mean(replicas[side], None if flags is None else flags[side])
+        mean, error, left_out = sound_mean(replicas[side], None if flags is None else flags[side], jump)
         banded_line(axes, x[side], mean, error, color, name, linestyle=linestyle, **look)
         # A line through one point is invisible.
         there = np.pad(np.isfinite(mean), 1)
@@ -213,8 +217,8 @@ def curve(axes, x, replicas, color, label, linestyle="-", flags=None, jump=np.na
         _left_out(axes, x[side], left_out, color)
 
 
-def points(axes, x, replicas, flags, color, label, marker="o"):
-    """Mean over replicas as a marker with its standard error as a bar; see `sound_mean`.
+def points(axes, x, replicas, flags, color, label, marker="o", jump=np.nan):
+    """Mean over replicas as a marker with its standard error as a bar; see `sound_mean`, also for `jump`.
 
     Each replica without part in a mean is a faint open circle.
 
@@ -223,7 +227,7 @@ def points(axes, x, replicas, flags, color, label, marker="o"):
     replicas, flags : arrays (n, replicas)
     """
     x = np.asarray(x)
-    mean, error, left_out = sound_mean(replicas, flags)
+    mean, error, left_out = sound_mean(replicas, flags, jump)
     # All points, also those without a mean: the label then stands in the legend in any case.
     axes.errorbar(
         x, mean, error, color=color, label=label, linestyle="none", marker=marker, markersize=4, capsize=2, elinewidth=1,

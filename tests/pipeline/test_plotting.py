@@ -45,6 +45,13 @@ def test_replicas_on_two_sides_of_a_jump_have_no_mean():
     assert np.isnan(left_out[[0, 1, 3, 4]]).all()
 
 
+def test_equal_replicas_of_a_quantity_without_jumps_have_a_mean():
+    """Fractions of 53 pairs: two of three splits agree by chance."""
+    values = np.array([[30.0, 31.0, 30.0], [36.0, 37.0, 36.0], [48.0, 48.0, 42.0]]) / 53
+    assert np.isnan(sound_mean(values)[0]).tolist() == [False, False, True]
+    assert sound_mean(values, jump=None)[0] == pytest.approx(values.mean(axis=1))
+
+
 @pytest.mark.parametrize("draw", [curve, points])
 def test_pictures_show_what_has_no_part_in_a_mean(draw):
     _, axes = new_figure(1, 1, 2, 2)

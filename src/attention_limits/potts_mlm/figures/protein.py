@@ -42,7 +42,8 @@ def draw(cubes):
             (by_samples, part.precision.sel(rank=length)),
             (losses, of_chosen(part, "pair_test_loss", "pair_chosen")),
         ):
-            series(axes, array.transpose("samples", "replica"), fitted, "samples", colors[value], None, linewidth=1.0)
+            replicas = array.transpose("samples", "replica")
+            series(axes, replicas, fitted, "samples", colors[value], None, jump=None, linewidth=1.0)
     chance = _chance(cube, structure)
     for axes in (by_rank, by_samples):
         level(axes, chance, "chance", linestyle=":")

@@ -86,16 +86,17 @@ def transformer_curves(axes, array, dim, flags):
             series(axes, one, flags, dim, LEARNER_COLORS["transformer", int(layers)], label, linestyle=style)
 
 
-def series(axes, array, flags, dim, color, label, **style):
+def series(axes, array, flags, dim, color, label, jump=np.nan, **style):
     """Mean over replicas of `array` along `dim` as a line with markers and error bars.
 
     `flags`, the product of all flags of a point, is an array over some of the dimensions of `array`: 1, 0 or missing.
+    `jump` as for `plotting.curve`.
     """
     array = array.dropna(dim, how="all")
     flags = flags.broadcast_like(array).sel({dim: array[dim]}).transpose(*array.dims).values
     x = array[dim].values
-    curve(axes, x, array.values, color, label, flags=flags, **style)
-    points(axes, x, array.values, flags, color, None)
+    curve(axes, x, array.values, color, label, flags=flags, jump=jump, **style)
+    points(axes, x, array.values, flags, color, None, jump=jump)
 
 
 def good_mean(array, flags):
