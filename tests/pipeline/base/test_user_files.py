@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.pipeline.base.user_files import execute, lines_of, read_text, same_letters, user_file
+from attention_limits.pipeline.base.user_files import execute, lines_of, number, read_text, same_letters, user_file
 
 TEXT = "a: 1\nb: é β\n"
 
@@ -127,3 +127,21 @@ def test_a_tar_archive_is_named(tmp_path, mode):
         archive.add(tmp_path / "a.txt", "a.txt")
     with pytest.raises(ValueError, match=r"a\.tar: a tar archive; unpack it first"):
         read_text(tmp_path / "a.tar")
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_decimal_number_is_read_exactly(value):
+    assert number(repr(value)) == value
+
+
+@pytest.mark.parametrize("text", ["1_0", "\u0661", "0x1F", "nan", "inf", "", ".", "1e", "1,5", "\u22121", " 1"])
+def test_no_other_number_is_read(text):
+    with pytest.raises(ValueError, match="allowed: a decimal number"):
+        number(text)
+
+
+@pytest.mark.parametrize("text", ["import sys\nsys.exit(3)\n", "raise SystemExit\n"])
+def test_a_file_that_ends_the_program_is_refused(tmp_path, text):
+    (path := tmp_path / "own.py").write_text(text)
+    with pytest.raises(ValueError, match=r"own\.py cannot be executed: SystemExit"):
+        execute(path)

@@ -85,8 +85,10 @@ def test_matrices_from_files(tmp_path):
     xr.Dataset({"J": (("a", "b"), J), "K": (("a", "b"), J)}).to_netcdf(tmp_path / "two.nc")
     np.save(tmp_path / "text.npy", np.array([["a"]]))
     (tmp_path / "broken.npy").write_bytes(b"nothing")
+    (tmp_path / "empty.npy").touch()
     for name, message in (
-        ("two.nc", "the variables J, K; one is allowed"), ("text.npy", "must be a real matrix"), ("broken.npy", "cannot be read"),
+        ("two.nc", "the variables J, K; one is allowed"), ("text.npy", "must be a real matrix"), ("broken.npy", "cannot be read as a matrix: no file of numpy.save"),
+        ("empty.npy", "cannot be read as a matrix: no file of numpy.save"),
         ("missing.nc", "cannot be read"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=f"{name}.*{message}"):

@@ -71,7 +71,7 @@ def test_file_of_eigenvalues_with_shares_and_comments(tmp_path):
         ("", "0 eigenvalues"),
         ("1\n1 2\n", "line 2: 2 numbers; allowed: 1 in every line"),
         ("1\none\n", "line 2: allowed: an eigenvalue"),
-        ("nan\n", "finite"),
+        ("nan\n", "line 1: allowed: an eigenvalue"),
         ("2\n-0.5\n1.5\n", "0, or at least 0.0001, got -0.5"),
         ("1.99999\n0.00001\n", "got 1e-05"),
         ("1 0.5\n1 0.4\n", "sum is one, got the sum 0.9"),

@@ -24,6 +24,7 @@ _MARKS = {
     codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF32_LE: "utf-32-le", codecs.BOM_UTF32_BE: "utf-32-be",
     codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be",
 }  # fmt: skip
+_DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _END_OF_LINE = re.compile("\r\n|\r|\n")
 
 
@@ -112,10 +113,17 @@ def lines_of(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
+def number(text: str) -> float:
+    """The decimal number that `text` is. Raises ValueError for the others that `float` reads: 1_0, digits of other scripts, nan."""
+    if not _DECIMAL.fullmatch(text):
+        raise ValueError(f"{text!r}: allowed: a decimal number")
+    return float(text)
+
+
 def execute(path: Path) -> ModuleType:
     """The module in the file `path`, executed at each call, because no other module imports it.
 
-    Raises ValueError if the name does not end in .py, and if the file raises an exception.
+    Raises ValueError if the name does not end in .py, and if the file raises an exception or ends the program.
     """
     spec = importlib.util.spec_from_file_location(f"user_{path.stem}", path)
     if spec is None or spec.loader is None:
@@ -123,6 +131,6 @@ def execute(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(f"{path} cannot be executed: {type(error).__name__}: {error}") from error
     return module

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_limits.pipeline.base.user_files import lines_of, read_text, user_file
+from attention_limits.pipeline.base.user_files import lines_of, number, read_text, user_file
 
 # Largest number of sites of a Potts model.
 MAX_SITES = 1000
@@ -99,24 +99,25 @@ def read_distances(path: Path, columns: int) -> np.ndarray:
     that stands twice, and for an empty file; and as `user_files.read_text`.
     """
     distances = np.full((columns, columns), np.nan)
-    for number, line in enumerate(lines_of(read_text(path)), 1):
+    for row, line in enumerate(lines_of(read_text(path)), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
         try:
-            i, j, distance = int(words[0]), int(words[1]), float(words[2])
-            if len(words) > 3 or not 0.0 <= distance < np.inf:
+            i, j, distance = map(number, words)
+            if i % 1 or j % 1 or not 0.0 <= distance < np.inf:
                 raise ValueError
-        except (ValueError, IndexError):
+        except ValueError:
             raise ValueError(
-                f"{path}: line {number}: {line.strip()!r}: expected: i j distance, distance at least 0"
+                f"{path}: line {row}: {line.strip()!r}: expected: i j distance, distance at least 0"
             ) from None
+        i, j = int(i), int(j)
         if not 1 <= i < j <= columns:
             raise ValueError(
-                f"{path}: line {number}: columns {i} and {j}: expected: 1 ≤ i < j ≤ {columns}, the match columns of the alignment"
+                f"{path}: line {row}: columns {i} and {j}: expected: 1 ≤ i < j ≤ {columns}, the match columns of the alignment"
             )
         if np.isfinite(distances[i - 1, j - 1]):
-            raise ValueError(f"{path}: line {number}: columns {i} and {j} occur twice")
+            raise ValueError(f"{path}: line {row}: columns {i} and {j} occur twice")
         distances[i - 1, j - 1] = distances[j - 1, i - 1] = distance
     if not np.isfinite(distances).any():
         raise ValueError(f"{path}: holds no distance; expected: lines i j distance")

@@ -103,9 +103,11 @@ def symmetric(matrix, name: str, hollow: bool = False) -> np.ndarray:
     matrix = np.array(matrix, dtype=float)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
         raise ValueError(f"{name}: shape {matrix.shape}: must be square, at least 2 x 2")
+    with np.errstate(invalid="ignore"):
+        asymmetry = np.abs(matrix - matrix.T)
     for wrong, rule in (
         (~np.isfinite(matrix), "finite"),
-        (np.abs(matrix - matrix.T) > SYMMETRY * np.abs(matrix).max(), "symmetric"),
+        (asymmetry > SYMMETRY * np.abs(matrix).max(), "symmetric"),
         (np.diag(np.diag(matrix) != 0) & hollow, "zero on the diagonal"),
     ):
         if wrong.any():
@@ -156,6 +158,9 @@ def read_matrix(path: Path) -> np.ndarray:
     """
     try:
         if Path(path).suffix == ".npy":
+            with open(path, "rb") as file:
+                if file.read(6) != b"\x93NUMPY":
+                    raise ValueError("no file of numpy.save")
             matrix = np.load(path, allow_pickle=False)
         else:
             with xr.open_dataset(path, engine="netcdf4") as dataset:
@@ -163,7 +168,7 @@ def read_matrix(path: Path) -> np.ndarray:
                 if len(names) != 1:
                     raise ValueError(f"holds the variables {', '.join(map(str, names)) or 'none'}; one is allowed")
                 matrix = dataset[names[0]].values
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise ValueError(f"{path}: cannot be read as a matrix: {error}") from None
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
         raise ValueError(f"{path}: an array of shape {matrix.shape} and type {matrix.dtype}; must be a real matrix")

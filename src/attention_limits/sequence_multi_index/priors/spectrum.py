@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import brentq
 
-from attention_limits.pipeline.base.user_files import lines_of, read_text
+from attention_limits.pipeline.base.user_files import lines_of, number, read_text
 
 # Largest distance of the mean eigenvalue, and of the sum of the shares, from one: rounding of written numbers.
 ROUNDED = 1e-6
@@ -110,18 +110,18 @@ def of_file(path: Path) -> Spectrum:
     if not path.is_file():
         raise ValueError(f"covariance: the file {path} does not exist")
     rows = []
-    for number, line in enumerate(lines_of(read_text(path)), 1):
+    for row, line in enumerate(lines_of(read_text(path)), 1):
         words = line.partition("#")[0].replace(",", " ").split()
         if not words:
             continue
         try:
-            rows.append([float(word) for word in words])
+            rows.append([number(word) for word in words])
         except ValueError:
             allowed = "an eigenvalue, or an eigenvalue and its share"
-            raise ValueError(f"covariance: {path}, line {number}: allowed: {allowed}") from None
+            raise ValueError(f"covariance: {path}, line {row}: allowed: {allowed}") from None
         if len(words) > 2 or len(words) != len(rows[0]):
             allowed = "1 in every line, or 2 in every line"
-            raise ValueError(f"covariance: {path}, line {number}: {len(words)} numbers; allowed: {allowed}")
+            raise ValueError(f"covariance: {path}, line {row}: {len(words)} numbers; allowed: {allowed}")
     if not 0 < len(rows) <= MOST:
         raise ValueError(f"covariance: {path}: {len(rows)} eigenvalues; allowed: 1 to {MOST}")
     try:
