@@ -87,7 +87,8 @@ def test_matrices_from_files(tmp_path):
     (tmp_path / "broken.npy").write_bytes(b"nothing")
     (tmp_path / "empty.npy").touch()
     for name, message in (
-        ("two.nc", "the variables J, K; one is allowed"), ("text.npy", "must be a real matrix"), ("broken.npy", "cannot be read as a matrix: no file of numpy.save"),
+        ("two.nc", "the variables J, K; one is allowed"), ("text.npy", "must be a real matrix"),
+        ("broken.npy", "cannot be read as a matrix: no file of numpy.save"),
         ("empty.npy", "cannot be read as a matrix: no file of numpy.save"),
         ("missing.nc", "cannot be read"),
     ):  # fmt: skip

@@ -114,7 +114,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def number(text: str) -> float:
-    """The decimal number that `text` is. Raises ValueError for the others that `float` reads: 1_0, digits of other scripts, nan."""
+    """The decimal number that `text` is. Raises ValueError for others, such as 1_0, digits of other scripts, nan."""
     if not _DECIMAL.fullmatch(text):
         raise ValueError(f"{text!r}: allowed: a decimal number")
     return float(text)
