@@ -107,7 +107,7 @@ VARIABLES = (
     Variable(
         "weak_threshold",
         (),
-        "samples from which on something is learned, at rho = 0",
+        "samples above which something is learned, at rho = 0",
         "ᾱ_w",
         "n / (d r)",
         "1 / information(1, 1)",
@@ -510,7 +510,7 @@ OWN = erm.OWN | {
             "alpha rises along the whole curve of fixed points, on all nodes and on each quarter of them",
         ),
         Variable(
-            "informed_begin", (), "samples from which on the informed branch exists", "", "n / d^2; missing where it is unique",
+            "informed_begin", (), "samples above which the informed branch exists", "", "n / d^2; missing where it is unique",
             "smallest alpha of the curve of fixed points that follows a larger one",
         ),
         Variable(
@@ -518,7 +518,7 @@ OWN = erm.OWN | {
             "n / d^2; missing where it is unique", "largest alpha of the curve of fixed points that a smaller one follows",
         ),
         Variable(
-            "information_theoretic_threshold", (), "samples from which on the informed fixed point is Bayes-optimal", "α_IT",
+            "information_theoretic_threshold", (), "samples above which the informed fixed point is Bayes-optimal", "α_IT",
             "n / d^2; missing where the fixed point is unique, or where the curve ends before",
             "equal free entropy of the uninformed branch and of one of smaller errors",
         ),

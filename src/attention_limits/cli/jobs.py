@@ -87,7 +87,7 @@ def draw_command(figure: str, cubes: list[Path], output: Path, digest: str | Non
     from attention_limits.pipeline.cubes.reader import read
 
     wanted = [{"cube_digest": item} for item in expect] or [None] * len(cubes)
-    # The workflow draws what it has written. Anybody else may draw a cube of their own, with a warning.
+    # The workflow draws what it has written. Other users may draw any cube, with a warning.
     opened = {path.stem: read(path, expect=one, changed=one is None) for path, one in zip(cubes, wanted, strict=True)}
     loaded, given = importlib.import_module(module), _Cubes(opened)
     drawn = loaded.draw(given)

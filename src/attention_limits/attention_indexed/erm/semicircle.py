@@ -6,7 +6,7 @@ With kappa = eps / delta, c = kappa / sqrt(b), sigma the semicircle on [-2, 2] a
     error / delta^2 = 1 - b^2 + r kappa^2 + b^2 int_c (s - c)^2 sigma,    Theta = 1 - b^2 + b^2 int_c (s - c) s sigma,
     rank = r + b int_c sigma,
 
-and b = 0 for rho >= 1. The least error / delta^2 is the number of equations K alpha from which on the estimate without decay is
+and b = 0 for rho >= 1. The least error / delta^2 is the number of equations K alpha above which the estimate without decay is
 exact, the phase transition of trace minimisation over S >= 0: r kappa = b^(3/2) int_c (s - c) sigma at this point. Derived for
 this project; Erba, Troiani, Zdeborova, Krzakala 2025, arXiv:2505.17958.
 """

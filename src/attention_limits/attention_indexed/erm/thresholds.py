@@ -33,7 +33,7 @@ def interpolation(teacher, score_noise: float) -> Interpolation:
     """The threshold of a `teacher` at tau = `score_noise` >= 0: J - delta^2 Theta = Q + tau and K alpha = Theta at eps = 0.
 
     For an untied teacher it is 1: without decay f is the identity. Without noise it is Theta of vanishing noise, 1/2 + nu of tied
-    S*, from which on S* is the only S >= 0 that fits the data.
+    S*, above which S* is the only S >= 0 that fits the data.
     """
     teacher = as_teacher(teacher)
     if not teacher.symmetric:
@@ -62,7 +62,7 @@ def interpolation(teacher, score_noise: float) -> Interpolation:
 
 
 def least_decay_of_nothing(equations, teacher, score_noise: float):
-    """lambda (n,) from which on linear outputs of a `teacher` give S = 0: 2 alpha K times the largest eigenvalue.
+    """lambda (n,) above which linear outputs of a `teacher` give S = 0: 2 alpha K times the largest eigenvalue.
 
     alpha K = `equations` (n,) and tau = `score_noise`.
     """
@@ -79,7 +79,7 @@ def _determined(teacher):
 
 
 def recovery(teacher) -> tuple[float, float]:
-    """K alpha from which on the estimate without decay and noise is exact, and kappa at it.
+    """K alpha above which the estimate without decay and noise is exact, and kappa at it.
 
     For full rank these are 1 and 0, and the Bayes-optimal estimate needs the same K alpha; for a smaller rank it needs less.
     Infinite for an S* with negative eigenvalues.

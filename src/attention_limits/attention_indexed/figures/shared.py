@@ -42,7 +42,7 @@ def _part(cube, estimator, ratio):
 
 
 def threshold(cube, ratio=None):
-    """The alpha from which on the error is zero."""
+    """The alpha above which the error is zero."""
     array = cube.recovery_threshold if ratio is None else cube.recovery_threshold.sel(ratio=ratio)
     return float(array.max())
 

@@ -85,7 +85,7 @@ VARIABLES = (
         "mu(x) / eta",
     ),
     Variable(
-        "exact_recovery", (), "samples from which on the learned S is exact, without noise, as the decay vanishes", "α_perf",
+        "exact_recovery", (), "samples above which the learned S is exact, without noise, as the decay vanishes", "α_perf",
         "n / d^2; infinite with noise", "transition of trace minimisation, `erm.semicircle`",
     ),
     Variable(

@@ -251,7 +251,7 @@ def trajectory(channel: Channel, prior: Prior | float, alpha: float, steps: int)
 
 
 def exact_recovery(channel: Channel, prior: Prior | float) -> float:
-    """The alpha from which on the informed error is zero, 2 nu / K: as many equations as parameters.
+    """The alpha above which the informed error is zero, 2 nu / K: as many equations as parameters.
 
     Infinite for coarser outputs; NaN where the law of the information at small V is not known.
     """

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.polynomial import chebyshev
 
-# Half widths from which on a convex box gives its minimum, at which a box stays undecided, and at which a sign does.
+# Half widths: a smaller convex box gives its minimum; a box stays undecided at the second, and a sign at the third.
 _SMALL, _SMALLEST, _UNPROVEN = 2.0**-7, 2.0**-16, 2.0**-9
 # The largest number of boxes at a time.
 _MOST = 20_000

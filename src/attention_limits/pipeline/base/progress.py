@@ -22,7 +22,7 @@ def _watched() -> bool:
     return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
-# Seconds of compilation after which a person who waits reads why, and from which on they are reported at the end.
+# Seconds: a person who waits for a longer compilation than _WHY reads why; the end reports those longer than _WORTH.
 _WHY, _WORTH = 2.0, 1.0
 _depth = 0
 

@@ -13,7 +13,10 @@ from attention_limits.potts_mlm.schema.training import Hidden, Layers, Schedule,
 
 _Fraction = Annotated[float, Field(ge=0, le=1)]
 Identity = Annotated[
-    float, Field(gt=0, le=1, description="Fraction of equal sites from which on two sequences share their weight.")
+    float,
+    Field(
+        gt=0, le=1, description="Two sequences share their weight if at least this fraction of their sites is equal."
+    ),
 ]
 
 

@@ -323,7 +323,7 @@ def _likelihood_problems(link, h, observed, rng) -> Iterator[str]:
 def _normalisation_problems(link, h, observed, values, rng) -> Iterator[str]:
     """The probabilities of all outputs add up to one: those of an output without noise, and the density of a single one.
 
-    Links with an entropy of their own are left to the statistical checks, as are noisy outputs of several entries.
+    Links that define their entropy are left to the statistical checks, as are noisy outputs of several entries.
     """
     if not link.noise_dimension:
         wrong = np.flatnonzero(np.abs(values) > ACCURACY)

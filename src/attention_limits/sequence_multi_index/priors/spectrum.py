@@ -54,7 +54,7 @@ class Spectrum:
             allowed = (
                 f"multiples of {len(self.shares)}, the number of eigenvalues"
                 if equal
-                else (f"dimensions of which the shares {self.shares.tolist()} are whole numbers")
+                else (f"numbers of dimensions that the shares {self.shares.tolist()} divide into whole numbers")
             )
             raise ValueError(
                 f"D = {dimension} has no whole number of dimensions for each eigenvalue; allowed: {allowed}"

@@ -230,9 +230,9 @@ def page(text: str) -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Thresholds of learning</title>\n'
         "<style>body { font-family: sans-serif } td, th { padding: 0.15em 0.7em; text-align: right }\n"
         "tr:nth-child(even) { background: #f2f2f2 }</style></head><body>\n<h1>Thresholds of learning</h1>\n"
-        "<p>Layer l: number of samples per dimension, n / D, from which on the state evolution learns this layer. Brackets: the\n"
-        "layers that are known there; with: layers that the nodes do not separate. Exact: from which on it recovers all weights\n"
-        "exactly (middle of a bracket). Parentheses: one standard error in units of the last digits. L: layers, M: tokens,\n"
+        "<p>Layer l: number of samples per dimension, n / D, above which the state evolution learns this layer. Brackets: the\n"
+        "layers that are known there; with: layers that the nodes do not separate. Exact: it recovers all weights above this\n"
+        "number (middle of a bracket). Parentheses: one standard error in units of the last digits. L: layers, M: tokens,\n"
         "H: heads, c: skip strength, β: inverse temperature.</p>\n"
         f"{table}\n</body></html>\n"
     )

@@ -45,7 +45,7 @@ _RECOVERIES = (
 def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dict], dict]:
     """The staircase of weak recovery (`staircase`, Troiani et al. 2025, arXiv:2502.00901), and exact recovery.
 
-    One row per step. Then two rows, of the alpha from which on exact recovery is Bayes-optimal, and of that from which on message
+    One row per step. Then two rows, of the alpha above which exact recovery is Bayes-optimal, and of the one above which message
     passing recovers (`exact_recovery`); between them recovery is hard. One row says why they are not computed, where this is so.
     Weak recovery is that of message passing: a jump of the optimal overlap below it is not computed (`phase_comparison`).
 

@@ -125,7 +125,7 @@ class ThresholdAtlas(OfAtlas):
 
 
 class ExactRecovery(OfAtlas):
-    """State evolution brackets the number of samples from which on everything is recovered exactly."""
+    """State evolution brackets the number of samples above which everything is recovered exactly."""
 
     model: TeacherModel = TeacherModel()
     grid: TeacherAtlasGrid = TeacherAtlasGrid()

@@ -1,4 +1,4 @@
-"""Exact recovery, Q = E w w^T: the alpha from which on the uninformed start ends there, and that from which on it is optimal.
+"""Exact recovery, Q = E w w^T: the alpha above which the uninformed start ends there, and the one above which it is optimal.
 
 The first is alpha of message passing. At the second one the recovered fixed point gets the largest free entropy: from there on
 recovery is possible, and hard up to the first. The fixed points are those of Troiani et al. 2025 (arXiv:2502.00901); the search
@@ -69,7 +69,7 @@ class Recovery:
 
 
 def exact_recovery(channel: Channel, nodes, settings: RecoverySettings, prior: Prior | None = None) -> Recovery:
-    """The alpha from which on the uninformed start recovers.
+    """The alpha above which the uninformed start recovers.
 
     Bisection in its logarithm, on all nodes and on the first half of them.
 
@@ -92,7 +92,7 @@ def exact_recovery(channel: Channel, nodes, settings: RecoverySettings, prior: P
 
 
 def optimal_recovery(channel: Channel, nodes, settings: RecoverySettings, prior: Prior | None = None) -> Recovery:
-    """The alpha from which on recovery is Bayes-optimal: it is a stable fixed point, and that of largest free entropy.
+    """The alpha above which recovery is Bayes-optimal: it is a stable fixed point, and that of largest free entropy.
 
     `channel`, `nodes`, `settings` and `prior` are those of `exact_recovery`. The other fixed point follows from the uninformed
     start.

@@ -16,7 +16,7 @@ mean loss of a batch of B sequences. At given eps the batch changes nothing else
 eta B << D^2. At eps -> 0 the flow is that of gradient descent on the population loss E ||y - g(h)||_F^2.
 
 Expectations are means over fixed nodes. These are closed under the sign changes that leave the link unchanged, so that no
-sampling error moves a direction of which the loss knows nothing.
+sampling error moves a direction that the loss does not depend on.
 """
 
 import copy

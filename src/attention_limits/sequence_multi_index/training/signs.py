@@ -11,7 +11,7 @@ from scipy.linalg import hadamard
 from attention_limits.sequence_multi_index.links.link import Link
 
 # Up to this number of rows of student and teacher all changes are taken; beyond it those of a Hadamard matrix and of its
-# negative, of which any three rows have all combinations.
+# negative, where any three rows have all combinations.
 ALL_SIGNS = 8
 
 

@@ -198,7 +198,7 @@ def flows(problem, learning_rate, generators, batch=1):
 
 
 def _contradict(grids, drawn):
-    """Whether Sobol nodes contradict a grid beyond its error and CONTRADICTS of their own: a kink lies on nodes of the grid."""
+    """Whether Sobol nodes contradict a grid beyond its error and CONTRADICTS times theirs: a kink lies on nodes of the grid."""
     x = np.full(grids[0].problem.components.shape[1] + 1, PROBE)
     (value, error), (mean, scatter) = (with_error(flows, lambda flow: flow._moments(x)[0]) for flows in (grids, drawn))
     return bool(np.any(np.abs(value - mean) > error + CONTRADICTS * scatter))

@@ -7,7 +7,7 @@ are delta t, of the law nu of Marchenko and Pastur, and with kappa = eps / delta
     Theta = 1 - (a - r)(c - r) + int_kappa (t - kappa) t nu,    rank = r + int_kappa nu.
 
 The least error / delta^2 is the statistical dimension of the descent cone of the nuclear norm, per d^2 (Amelunxen, Lotz, McCoy,
-Tropp 2014, arXiv:1303.6672): the alpha K from which on the estimate without decay is exact. Derived in this module.
+Tropp 2014, arXiv:1303.6672): the alpha K above which the estimate without decay is exact. Derived in this module.
 """
 
 import numpy as np

@@ -7,7 +7,7 @@ In reading order:
 
 - wishart, wishart_kernels: S = W W^T / sqrt(r d)
 - product: S = Q K^T / sqrt(r d)
-- rectangular: queries and keys of different dimensions, with a formula of its own
+- rectangular: queries and keys of different dimensions, which need another formula
 
 May import it: priors, two_layers, erm.
 """

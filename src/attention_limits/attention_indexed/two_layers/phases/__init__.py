@@ -1,4 +1,4 @@
-"""Phases of two layers: which fixed point is Bayes-optimal, and from which number of samples on.
+"""Phases of two layers: which fixed point is Bayes-optimal at which number of samples.
 
 In reading order:
 

@@ -65,7 +65,7 @@ class Phases:
         Smallest alpha that follows a larger one on the way to small errors, where the informed branch begins; largest alpha that
         a smaller one follows, where the uninformed branch ends and message passing jumps. NaN where the fixed point is unique.
     equal : float
-        The alpha between both from which on another branch than the uninformed one has the largest free entropy.
+        The alpha between both above which another branch than the uninformed one has the largest free entropy.
     followed : float
         The alpha up to which the curve has all fixed points; NaN where it is not `whole`.
     unique : bool
@@ -111,7 +111,7 @@ def curve(table: Table, ratio: float) -> Curve:
 def phases(table: Table, of: Curve, ratio: float, recovery: float) -> Phases:
     """The thresholds of the curve `of` a table at the width `ratio`.
 
-    `recovery` is the alpha from which on V = 0 is a fixed point, with F = +infinity; infinite where an output gives no equation.
+    `recovery` is the alpha above which V = 0 is a fixed point, with F = +infinity; infinite where an output gives no equation.
     """
     if not of.whole:
         return Phases(math.nan, math.nan, math.nan, math.nan, False)
@@ -154,7 +154,7 @@ def _extreme(alpha, place):
 
 
 def _equal(table, ratio, of, first, other):
-    """The alpha from which on the branch `other` has a larger free entropy than `first`; NaN where both do not meet."""
+    """The alpha above which the branch `other` has a larger free entropy than `first`; NaN where both do not meet."""
     low, high = float(of.alpha[other[0]]), min(float(of.alpha[last]) for _, last in (first, other))
     if low >= high:
         return math.nan

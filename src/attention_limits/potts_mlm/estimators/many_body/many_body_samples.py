@@ -1,4 +1,4 @@
-"""Training and test sequences of a Potts model with terms of q sites; every sequence is the end of its own chain."""
+"""Training and test sequences of a Potts model with terms of q sites; each chain gives one sequence, its last state."""
 
 from attention_limits.pipeline.base.streams import Streams
 from attention_limits.pipeline.cubes.points import collect

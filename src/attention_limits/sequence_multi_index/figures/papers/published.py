@@ -124,6 +124,6 @@ PSL_OTHER_TARGET = np.array(
     ]
 )  # fmt: skip
 
-# Binary perceptron, samples per dimension. optimal: Györgyi 1990 (Phys. Rev. A 41, 7097), from which on perfect recovery is
-# optimal. gamp: Barbier et al. 2019 (PNAS 116, 5451), from which on GAMP recovers the weights.
+# Binary perceptron, samples per dimension. optimal: Györgyi 1990 (Phys. Rev. A 41, 7097): perfect recovery is optimal
+# above it. gamp: Barbier et al. 2019 (PNAS 116, 5451): GAMP recovers the weights above it.
 BINARY_PERCEPTRON = {"optimal": 1.245, "gamp": 1.493}

@@ -5,7 +5,7 @@ import numpy as np
 from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.plotting import MIDDLE, house_style, new_figure, ordered_colors
 
-# Layers from which on the slope is fitted.
+# The slope is fitted to models of at least this many layers.
 DEEP = 32
 MARKERS = ("o", "s", "^", "D", "v")
 
