@@ -155,8 +155,12 @@ def in_order(project, old, new):
 
 
 def best_rows(project, data):
-    """The audit: of each family the rows at `paper` if there are any, else those at `laptop`."""
-    return in_order(project, data["laptop"]["audit"], data["paper"]["audit"])
+    """The audit in the order of config/: of each number the row at `paper` if there is one, else that at `laptop`."""
+    rows = {
+        (row["quantity"], row["published"]): row for scale in ("laptop", "paper") for row in data[scale]["audit"]
+    }
+    entries = [(entry.quantity, entry.published) for entry in load_published(ROOT, project.experiments)]
+    return [rows[entry] for entry in entries if entry in rows]
 
 
 def figure_pages(project, data, rows):
@@ -209,11 +213,7 @@ def pages(project, data, read):
         }
         for entry in load_published(ROOT, project.experiments)
     }
-    rows = [
-        row | known[row["quantity"], row["published"]]
-        for row in best_rows(project, data)
-        if (row["quantity"], row["published"]) in known
-    ]
+    rows = [row | known[row["quantity"], row["published"]] for row in best_rows(project, data)]
     benchmarks = read("docs/benchmarks.md")
     jobs = bounds.jobs_of(data["laptop"]["rules"], benchmarks)
     tables = {

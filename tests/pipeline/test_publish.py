@@ -197,9 +197,12 @@ def test_an_audit_of_one_family_keeps_those_of_the_others(project, data):
     new = [{**old[0], "ours": 1.0}]
     others = [row for row in old if row["family"] != family]
     assert sorted(map(str, publish.in_order(project, old, new))) == sorted(map(str, [*new, *others]))
-    # The audit of a family at `paper` replaces that at `laptop` on the pages.
-    both = {"laptop": {"audit": old}, "paper": {"audit": new}}
-    assert publish.best_rows(project, both) == publish.in_order(project, old, new)
+    # A number at `paper` replaces that at `laptop` on the pages; numbers that `paper` has not computed stay.
+    shown = publish.best_rows(project, {"laptop": {"audit": old}, "paper": {"audit": new}})
+    entries = publish.load_published(publish.ROOT, project.experiments)
+    assert new[0] in shown
+    assert old[0] not in shown
+    assert {row["quantity"] for row in shown} == {row["quantity"] for row in old} & {e.quantity for e in entries}
 
 
 def test_the_map_shows_the_numbers_of_the_captions(project, data):

@@ -97,7 +97,7 @@ def test_the_tutorials_of_the_workflow(project):
     seen = {}
     execute("read_a_cube.md", seen)
     assert Path("first.png").stat().st_size > 10_000
-    assert dict(seen["theory"].sizes) == {"alpha": 7, "replica": 4}
+    assert dict(seen["theory"].sizes) == {"alpha": 7, "replica": 12}
     assert seen["simulated"].alpha.values.tolist() == [0.5, 0.9]
     # Nothing is learned below the threshold 1/2 of phase retrieval, and everything above 1.13.
     mean, error = seen["mean_and_error"](seen["theory"])
@@ -113,7 +113,7 @@ def test_the_scale_of_the_tutorial_is_good(project):
     )
     EXPERIMENT.write_text(first + second)
     done = subprocess.run(["attention-limits", "check", EXPERIMENT], capture_output=True, text=True, check=True)
-    assert "laptop 14 points in 2 chunks, paper 112 points in 2 chunks" in done.stdout
+    assert "laptop 56 points in 2 chunks, paper 112 points in 2 chunks" in done.stdout
 
 
 def test_contacts_of_a_protein_family(project):
