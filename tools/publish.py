@@ -156,9 +156,7 @@ def in_order(project, old, new):
 
 def best_rows(project, data):
     """The audit in the order of config/: of each number the row at `paper` if there is one, else that at `laptop`."""
-    rows = {
-        (row["quantity"], row["published"]): row for scale in ("laptop", "paper") for row in data[scale]["audit"]
-    }
+    rows = {(row["quantity"], row["published"]): row for scale in ("laptop", "paper") for row in data[scale]["audit"]}
     entries = [(entry.quantity, entry.published) for entry in load_published(ROOT, project.experiments)]
     return [rows[entry] for entry in entries if entry in rows]
 
