@@ -98,9 +98,9 @@ def test_changes_of_models(load, toy):
         f"allowed: models: steep, flat; or an experiment of {toy.experiment.parent}"
     )
     (found,) = problems(load, named, settings={"toy": {"steep": {"gain": -1.0}}})
-    assert found.startswith(f"{toy.experiment}: model.gain: -1.0: allowed: a number ≥ 0 (Slope)")
+    assert found.startswith("set: steep.gain: -1.0: allowed: a number ≥ 0 (Slope)")
     (found,) = problems(load, named, settings={"toy": {"steep": {"slope": 1.0}}})
-    assert found == f"{toy.experiment}: model.slope: unknown key; allowed: gain"
+    assert found == "set: steep.slope: unknown key; allowed: gain"
 
 
 def test_changes_of_an_experiment(load, toy):

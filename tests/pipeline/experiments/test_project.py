@@ -112,6 +112,9 @@ def test_a_variant_by_set(toy):
     assert changed.run.folder == "variant"
     pairs = zip(plain.all(), changed.all(), strict=True)
     assert [old.name for old, new in pairs if old.digest(0) != new.digest(0)] == ["growth_curve"]
+    write(toy, "toy/experiments/again.yaml", EXPERIMENT.replace("{gain: 2.0}", "steep"))
+    (line,) = problems(toy, {"set": {"toy": {"steep": {"gain": "x"}}}})
+    assert line.startswith('set: steep.gain: "x": allowed: a number')
     assert problems(toy, {"set": {"toy": {"round": {"gain": 4.0}}}})[0].startswith("set: round: not in ")
     assert problems(toy, {"set": {"tyo": {}}}) == [
         f"--config: set: 'tyo': no folder {toy}/config/tyo/experiments; did you mean toy?"
@@ -135,6 +138,7 @@ def test_a_variant_by_set(toy):
         ({"results": "~/runs"}, '--config: results: "~/runs": allowed: the path itself, without ~'),
         ({"results": "/dev/null/runs"}, "--config: results: /dev/null/runs: /dev/null is a file; allowed: a folder"),
         ({"families": 3}, "--config: families"),
+        ({"results": None}, "--config: results: null: allowed: text"),
     ],
 )
 def test_a_wrong_configuration(toy, config, line):

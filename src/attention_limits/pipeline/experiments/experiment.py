@@ -121,8 +121,10 @@ def at_scales(
         raise SpecError([f"{path}: the folder {name} is not a family: {error}"]) from None
     _, found = validated(File, document)
     change: dict = {}
+    model, asked = document.get("model", {}), (settings or {}).get(name, {})
+    base = model.get("base") if isinstance(model, dict) else model
     if not found:
-        models, change = _changed(path, (settings or {}).get(name, {}))
+        models, change = _changed(path, asked)
         document, own, found = _with_model(document, models)
     experiments: dict[str, Experiment] = {}
     for which in scales if not found else ():
@@ -138,7 +140,19 @@ def at_scales(
         below = () if which == "laptop" else ("scales", which)
         found += [((*below, *keys), text) for keys, text in wrong if (keys, text) not in found]
     if found:
-        raise SpecError(located(f"{path} with `set`" if change else path, dict.fromkeys(found)))
+        # A wrong value of a changed model is one problem, however many experiments use the model.
+        changed = asked.get(base, {}) if isinstance(base, str) else {}
+        source = f"{path} with `set`" if change else path
+        lines = [
+            line
+            for keys, text in found
+            for line in (
+                located("set", [((base, keys[-1]), text)])
+                if len(keys) > 1 and keys[-1] in changed and keys[-2] in ("model", "grid")
+                else located(source, [(keys, text)])
+            )
+        ]
+        raise SpecError(list(dict.fromkeys(lines)))
     return experiments
 
 

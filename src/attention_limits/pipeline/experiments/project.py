@@ -163,7 +163,7 @@ def load_project(root: Path, config: dict | None = None) -> Project:
 
     def origin(key: str) -> Path | str:
         """The file, or the command line if it gives another value."""
-        return source if config is None or config.get(key) == written.get(key) else "--config"
+        return source if config is None or (key in written and config.get(key) == written[key]) else "--config"
 
     if run is None:
         raise SpecError(
