@@ -147,7 +147,7 @@ def at_scales(
             line
             for keys, text in found
             for line in (
-                located("set", [((base, keys[-1]), text)])
+                [f"set: {base}.{keys[-1]}: {text}"]
                 if len(keys) > 1 and keys[-1] in changed and keys[-2] in ("model", "grid")
                 else located(source, [(keys, text)])
             )
