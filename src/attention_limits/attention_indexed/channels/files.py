@@ -14,8 +14,8 @@ from attention_limits.attention_indexed.channels.output import (
     described_by,
 )
 from attention_limits.attention_indexed.model.score_law import SYMMETRIC
-from attention_limits.pipeline.base.errors import allowed_names, did_you_mean
-from attention_limits.pipeline.base.user_files import execute, user_file
+from attention_limits.pipeline.base.errors import allowed_names
+from attention_limits.pipeline.base.user_files import object_of_file, user_file
 
 
 def channel_file(name: str, project: Path) -> Path | None:
@@ -24,22 +24,17 @@ def channel_file(name: str, project: Path) -> Path | None:
     return user_file(project, path) if separator else None
 
 
+def _is_channel(found):
+    return inspect.isclass(found) and issubclass(found, OutputChannel)
+
+
 def channel_of_file(model: Mapping, project: Path) -> OutputChannel | GaussianNoise:
     """The channel of a file below the folder `project`, with the noise of the keys `model` as in `loading.load_channel`.
 
     Raises ValueError if there is no such class, if it does not take the parameters, or has neither noise nor a posterior.
     """
     name, parameters = model["channel"], model.get("parameters") or {}
-    path = channel_file(name, project)
-    if not path.is_file():
-        raise ValueError(f"the channel {name} needs the file {path}, which does not exist")
-    wanted = name.rpartition(":")[2]
-    module = execute(path)
-    made = getattr(module, wanted, None)
-    if not (inspect.isclass(made) and issubclass(made, OutputChannel)):
-        raise ValueError(
-            f"{path} defines no class {wanted!r} derived from OutputChannel{did_you_mean(wanted, vars(module))}"
-        )
+    made = object_of_file("channel", name, project, "class {} derived from OutputChannel", _is_channel)
     allowed = [key for key in inspect.signature(made).parameters if key != "tokens"]
     unknown = sorted(set(parameters) - set(allowed))
     if unknown:

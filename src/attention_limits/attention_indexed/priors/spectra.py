@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_limits.pipeline.base.errors import did_you_mean
-from attention_limits.pipeline.base.user_files import execute, user_file
+from attention_limits.pipeline.base.user_files import object_of_file
 
 # Uniform pieces of a density, and Gauss-Legendre nodes of the mass of each.
 PIECES, _NODES = 400, 8
@@ -159,14 +158,7 @@ def law_of_file(name: str, ratio: float, project: Path) -> Law:
     ValueError
         If there is no such function, if it fails, or returns no `Law` of positive variance.
     """
-    path, _, wanted = name.rpartition(":")
-    file = user_file(project, path)
-    if not file.is_file():
-        raise ValueError(f"the spectrum {name} needs the file {file}, which does not exist")
-    module = execute(file)
-    function = getattr(module, wanted, None)
-    if not callable(function):
-        raise ValueError(f"{file} defines no function {wanted!r}{did_you_mean(wanted, vars(module))}")
+    function = object_of_file("spectrum", name, project, "function {}", callable)
     try:
         law = function(ratio)
     except Exception as error:

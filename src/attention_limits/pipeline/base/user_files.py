@@ -9,8 +9,12 @@ import os
 import re
 import unicodedata
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+from attention_limits.pipeline.base.errors import did_you_mean
 
 # First bytes of compressed files that we read, and of others.
 _COMPRESSED = {
@@ -134,3 +138,33 @@ def execute(path: Path) -> ModuleType:
     except (Exception, SystemExit) as error:
         raise ValueError(f"{path} cannot be executed: {type(error).__name__}: {error}") from error
     return module
+
+
+def object_of_file(what: str, name: str, project: Path, kind: str, fits: Callable[[Any], bool]) -> Any:
+    """The object that `name`, path/to/file.py:object below the folder `project`, names in a Python file of the user.
+
+    Parameters
+    ----------
+    what : str
+        Role of the object in messages, such as "link".
+    name : str
+    project : Path
+    kind : str
+        The objects that are allowed, with {} for the name: "function {}".
+    fits : function
+        Whether an object, or None where there is none of this name, is of this kind.
+
+    Raises
+    ------
+    ValueError
+        If there is no such file or object, or if the file fails; see `execute`.
+    """
+    path, _, wanted = name.rpartition(":")
+    file = user_file(project, path)
+    if not file.is_file():
+        raise ValueError(f"the {what} {name} needs the file {file}, which does not exist")
+    module = execute(file)
+    found = getattr(module, wanted, None)
+    if not fits(found):
+        raise ValueError(f"{file} defines no {kind.format(repr(wanted))}{did_you_mean(wanted, vars(module))}")
+    return found

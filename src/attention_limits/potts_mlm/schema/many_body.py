@@ -8,7 +8,7 @@ from pydantic import Field
 from attention_limits.pipeline.experiments.specification import Axis, Section, Specification, Whole
 from attention_limits.potts_mlm.schema import checks as check
 from attention_limits.potts_mlm.schema.keys import Samples, Sequences
-from attention_limits.potts_mlm.schema.samples import Instance
+from attention_limits.potts_mlm.schema.samples import Instances
 from attention_limits.potts_mlm.schema.training import Schedule
 
 # Entries of a tensor of the colours.
@@ -25,7 +25,7 @@ class ManyBodySamples(Sequences):
 
         sites: Whole = Field(ge=2, le=100, description="Number of sites L.")
         colors: Whole = Field(ge=2, le=32, description="Number of colours C.")
-        instance: Instance | Annotated[list[Instance], Field(min_length=1)] = Field(
+        instance: Instances = Field(
             0, description="Number of the random terms, in all experiments; a list has one number for each replica."
         )
         terms: Whole = Field(ge=1, le=10**4, description="Number of terms of each order, on random sets of sites.")
@@ -68,10 +68,6 @@ class ManyBodySamples(Sequences):
     def work(cls, estimator):
         """Sweeps of all chains."""
         return {"samples": 0.5, "test_samples": 0.5, "sweeps": 1, "terms": 1}
-
-    @classmethod
-    def counts(cls, data):
-        return {"training": data.solver.samples, "test": data.solver.test_samples}
 
 
 class StackedAttention(Specification):

@@ -20,7 +20,8 @@ Ridge = Annotated[
 ]
 
 
-Instance = Annotated[Whole, Field(ge=0, le=10**9)]
+_Instance = Annotated[Whole, Field(ge=0, le=10**9)]
+Instances = _Instance | Annotated[list[_Instance], Field(min_length=1)]
 
 
 class Gaussian(Section):
@@ -75,7 +76,7 @@ class PottsSamples(Sequences):
 
         sites: Whole = Field(ge=2, le=1000, description="Number of sites L.")
         colors: Whole = Field(ge=2, le=127, description="Number of colours C.")
-        instance: Instance | Annotated[list[Instance], Field(min_length=1)] = Field(
+        instance: Instances = Field(
             0, description="Number of the random couplings, in all experiments; a list has one number for each replica."
         )
         couplings: Gaussian | Contact | LowRank | FromFile | FromDistances = Field(
@@ -121,10 +122,6 @@ class PottsSamples(Sequences):
     def work(cls, estimator):
         """Sweeps of the two runs, whose numbers of samples grow together; a sweep is L updates that read L sites."""
         return {"samples": 0.5, "test_samples": 0.5, "gap": 1, "sites": 2}
-
-    @classmethod
-    def counts(cls, data):
-        return {"training": data.solver.samples, "test": data.solver.test_samples}
 
 
 class Equilibrium(Specification):

@@ -18,8 +18,7 @@ import numpy as np
 from numba import njit  # noqa: TID251
 from numba.core.errors import NumbaError
 
-from attention_limits.pipeline.base.errors import did_you_mean
-from attention_limits.pipeline.base.user_files import execute, user_file
+from attention_limits.pipeline.base.user_files import object_of_file
 from attention_limits.sequence_multi_index.erm.kernels import (
     fixed_loss_kernels,
     jet_kernels,
@@ -188,15 +187,8 @@ def _uncached(name, loss, student):
 
 
 def _of_user(name: str, student: Link, project: Path) -> Loss:
-    path, _, attribute = name.rpartition(":")
-    file = user_file(project, path)
-    if not file.is_file():
-        raise ValueError(f"the loss {name} needs the file {file}, which does not exist")
-    module = execute(file)
-    function = getattr(module, attribute, None)
-    if not hasattr(function, "py_func"):
-        meant = did_you_mean(attribute, vars(module))
-        raise ValueError(f"{file} defines no function {attribute!r} compiled by numba (@numba.njit){meant}")
+    kind = "function {} compiled by numba (@numba.njit)"
+    function = object_of_file("loss", name, project, kind, lambda found: hasattr(found, "py_func"))
 
     # Without the cache, which would not notice an edit of the user's file.
     @njit

@@ -5,8 +5,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from attention_limits.pipeline.base.errors import allowed_names, did_you_mean
-from attention_limits.pipeline.base.user_files import execute, user_file
+from attention_limits.pipeline.base.errors import allowed_names
+from attention_limits.pipeline.base.user_files import object_of_file, user_file
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.wrappers import (
     CorrelatedTokens,
@@ -106,15 +106,8 @@ def code_module(name: str) -> str | None:
 
 
 def _maker(name: str, project: Path) -> Callable[..., Link]:
-    path = code_file(name, project)
-    if path is None:
+    if code_file(name, project) is None:
         if name not in PROVIDED:
             raise ValueError(f"no link {name!r}; {allowed_names(name, PROVIDED, ', or path/to/file.py:name')}")
         return getattr(importlib.import_module(code_module(name)), PROVIDED[name].partition(":")[2])
-    if not path.is_file():
-        raise ValueError(f"the link {name} needs the file {path}, which does not exist")
-    module = execute(path)
-    attribute = name.rpartition(":")[2]
-    if not callable(getattr(module, attribute, None)):
-        raise ValueError(f"{path} defines no class or function {attribute!r}{did_you_mean(attribute, vars(module))}")
-    return getattr(module, attribute)
+    return object_of_file("link", name, project, "class or function {}", callable)

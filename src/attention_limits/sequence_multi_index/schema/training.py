@@ -14,6 +14,7 @@ from attention_limits.sequence_multi_index.schema.keys import (
     AttentionLayers,
     Beta,
     Dimension,
+    LinkGrid,
     LinkModel,
     Nodes,
     Noise,
@@ -134,15 +135,9 @@ class OnlineSgd(OfDescent, Specification):
         return numbers, f"{data.text} and {fresh} fresh sequences between two records"
 
 
-class FlowGrid(Section):
+class FlowGrid(LinkGrid):
     """Scanned parameters. The number of samples per dimension names the data set, if the estimator reads data."""
 
-    skip: Axis[Skip] | None = None
-    beta: Axis[Beta] | None = None
-    tokens: Axis[Tokens] | None = None
-    noise: Axis[Noise] | None = None
-    ratio: Axis[Ratio] | None = None
-    omega: Axis[Omega] | None = None
     alpha: Axis[SomeAlpha] | None = None
     rate: Axis[Annotated[float, Field(ge=0, le=100, description=(
         "Learning rate per sequence, epsilon: the rate of online_sgd over the dimension, or that of a mean over a batch over the "
