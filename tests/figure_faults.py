@@ -23,7 +23,7 @@ SMALLEST = 7.0
 # Flags that no figure evaluates: a training of so many epochs is the result, whatever its gradient at the end.
 NOT_JUDGED = {"transformer_converged"}
 # Families of which no figure has a legend over data, or draws a variable without its flags; the others have not been examined.
-EXAMINED = {"attention_indexed", "sequence_single_index"}
+EXAMINED = {"attention_indexed", "sequence_single_index", "potts_mlm"}
 
 
 def faults(figure):
