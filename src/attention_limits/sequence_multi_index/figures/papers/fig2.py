@@ -135,7 +135,7 @@ def _draw_gamp(axes, cube):
 def _draw_descent(axes, cube, x, estimator):
     for layer in (2, 1):
         cosine = np.abs(cube.cosine_by_batch.sel(layer=layer).transpose("batch", "replica").values)
-        _draw(axes, x, cosine, layer, estimator)
+        _draw(axes, x, cosine, layer, estimator, cube.finite.values == 1)
 
 
 def _draw(axes, x, cosine, layer, estimator, settled=True):
