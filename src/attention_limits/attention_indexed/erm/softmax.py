@@ -130,8 +130,6 @@ class Fixed:
         Mean training loss of a sample, and E ||Delta||^2 / (4 V).
     squares : float
         E ||d Delta / d omega||^2.
-    wells : float
-        Fraction of the nodes at which the two starts of the proximal operator ended in different minima.
     resolved : float
         Fraction of the nodes at which Newton's method found the proximal operator.
     residual : float
@@ -149,7 +147,6 @@ class Fixed:
     loss: float
     penalty: float
     squares: float
-    wells: float
     resolved: float
     residual: float
     iterations: int
@@ -223,7 +220,7 @@ def solve(problem: Problem, nodes: Nodes, start: LinearSolution, tolerance: floa
     last = _averages(problem, nodes, q, m, V)
     return Fixed(
         q, m, V, last.q_hat, last.m_hat, last.sigma_hat, float(last.results[kernels.LOSS]), last.penalty,
-        float(last.results[kernels.SQUARES]), float(last.results[kernels.WELLS]), 1.0 - float(last.results[kernels.FAILED]),
+        float(last.results[kernels.SQUARES]), 1.0 - float(last.results[kernels.FAILED]),
         found.residual, iterations, found.converged,
     )  # fmt: skip
 

@@ -24,10 +24,8 @@ from attention_limits.numerics.solvers.cholesky_kernels import cholesky, solve_f
 _STEPS, _HALVINGS, _LAST = 200, 40, 1e-5
 # Decrease that a step must reach, in units of the one that its slope predicts.
 _DECREASE = 1e-4
-# Minima whose objectives differ by less, relative, are one.
-_APART = 1e-3
 # Columns of the results.
-LOSS, DIVERGENCE, SQUARES, WELLS, FAILED, COUNT = range(6)
+LOSS, DIVERGENCE, SQUARES, FAILED, COUNT = range(5)
 
 
 class Model(NamedTuple):
@@ -167,8 +165,8 @@ def _descend(z, omega, y, model, space):
 def proximal(omega, fits, outputs, basis, beta, V, displacement, results):
     """Fill the `displacement` u - omega (n, k) and `results` (n, COUNT) at omega and `fits` (n, k) and outputs y (n, T, T).
 
-    The results are the loss ||y - softmax(beta u)||^2, the divergence and the squared norm of d(u - omega) / d omega, whether the
-    two starts ended in different minima, and whether Newton's method failed.
+    The results are the loss ||y - softmax(beta u)||^2, the divergence and the squared norm of d(u - omega) / d omega, and whether
+    Newton's method failed.
     """
     count, k = omega.shape
     tokens = outputs.shape[1]
@@ -180,17 +178,15 @@ def proximal(omega, fits, outputs, basis, beta, V, displacement, results):
     gradient, step = space.gradient, space.step
     for i in range(count):
         y, w, z = outputs[i], omega[i], displacement[i]
-        low, good, other = math.inf, False, math.inf
+        low, good = math.inf, False
         for start in range(2):
             for m in range(k):
                 found[m] = w[m] if start == 0 else fits[i, m]
             value, fine = _descend(found, w, y, model, space)
-            other = low if start == 1 and value < low else value
             if start == 0 or value < low or not good:
                 low, good = value, fine
                 for m in range(k):
                     z[m] = found[m]
-        results[i, WELLS] = abs(other - low) > _APART * max(low, 1e-12)
         results[i, FAILED] = not good
         results[i, LOSS] = _objective(z, w, y, model, space.P)[0]
         _curvature(z, w, y, model, space)

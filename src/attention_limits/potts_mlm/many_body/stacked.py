@@ -32,11 +32,6 @@ class Shape:
     heads: int
     width: int
 
-    @property
-    def largest_order(self) -> int:
-        """Largest number of sites of an interaction, 2^(layers - 1) + 1, or all sites."""
-        return min(self.sites, 2 ** (self.layers - 1) + 1)
-
 
 @dataclass(frozen=True)
 class Training:
