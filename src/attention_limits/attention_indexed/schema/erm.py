@@ -45,7 +45,9 @@ ErmUntied = Annotated[bool, Field(description=
     "false: S = W W^T / sqrt(p d) and symmetric scores. true: queries and keys have separate weights, S = Q K^T / sqrt(p d), and "
     "read separate sequences of T tokens (cross-attention); the weight decay is lambda sqrt(d / p) (|Q|^2 + |K|^2) / 2, the "
     "nuclear norm lambda d ||S||_*.")]
-TiedStudent = Annotated[Literal[False], Field(description="Message passing for weight decay treats tied weights.")]
+TiedStudent = Annotated[Literal[False], Field(description=
+    "Message passing for weight decay treats tied weights. For untied ones, erm_state_evolution is the theory and "
+    "erm_minimisation the minimum on data sets.")]
 _DECAY = (
     "Strength lambda of the weight decay lambda sqrt(d / p) |W|^2 = lambda d tr S, S = W W^T / sqrt(p d) with p >= d columns. "
     "It is added to the sum of the squared errors of all samples and entries.")
