@@ -61,9 +61,9 @@ def draw(cubes):
         _draw_outputs(below, cube, ratio, cubes[descent], scale)
         for panel in (axes, below):
             panel.set(xlabel=r"equations per distinct entry of $S$, $\alpha (T^2 + T - 2)$", xlim=(0, 1.2))
-        if published:
-            others = " and ".join(map(str, published))
-            axes.set_title(f"{axes.get_title()};\ncrosses: $T = {others}$")
+        if set(published) - {tokens}:
+            others = " and ".join(f"${number}$" for number in published)
+            axes.set_title(f"{axes.get_title()};\ncrosses: $T =$ {others}")
     panels[0].set(ylabel=ESTIMATION, ylim=(0, None))
     outputs[0].set(ylabel=GENERALISATION, ylim=(0, None))
     legend_below(figure, (panels, outputs))
