@@ -16,7 +16,8 @@ MAX_SITES = 1000
 def zero_sum(fields, couplings) -> tuple[np.ndarray, np.ndarray]:
     """The same conditionals with sum_a J_ij(a, b) = sum_b J_ij(a, b) = 0 and sum_a h_i(a) = 0.
 
-    Adding g(a) to J_ij(a, b) and subtracting it from h_i(a) changes nothing, nor does adding any f(b) to J_ij(a, b).
+    Adding g(a) to J_ij(a, b) and subtracting it from h_i(a) changes nothing. Adding any f(b) to J_ij(a, b) changes
+    nothing either.
 
     Parameters
     ----------

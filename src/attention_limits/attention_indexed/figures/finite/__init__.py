@@ -1,5 +1,11 @@
 """Figures: effects of finite dimension. Each module has `draw(cubes)`, which computes nothing; the caption stands beside it.
 
-AMP at several dimensions (`finite_size`), its first iterations (`iterations`), the exact posterior (`exact_posterior`), gradient
-descent (`descent_limit`), all channels (`channel_sizes`); `laws` in 1/d.
+In reading order:
+
+- finite_size: AMP at several dimensions
+- iterations: its first iterations
+- exact_posterior: the exact posterior of small layers
+- descent_limit: gradient descent
+- channel_sizes: AMP with every channel
+- laws: the law in 1/d that these figures draw
 """

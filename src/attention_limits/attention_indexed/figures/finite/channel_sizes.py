@@ -68,7 +68,7 @@ def draw(cubes):
 def _rows(cube, text, theory):
     """Label and deviations of each alpha, and of each layer of two; `theory` is the cube of the state evolution of two layers.
 
-    A cube of fewer than three dimensions gives none, nor does an alpha at which the state evolution has several solutions.
+    A cube of fewer than three dimensions gives none. An alpha with several solutions of the state evolution gives none either.
     """
     if cube.sizes["dimension"] < 3:
         return
