@@ -61,7 +61,7 @@ def _instances(axes, cube, there):
     look = {"color": BLUE, "linestyle": "none", "capsize": 2}
     axes.errorbar(numbers[chosen], mean[chosen], error[chosen], marker="o", markersize=4, label="tempered runs", **look)
     axes.errorbar(numbers[~chosen], mean[~chosen], error[~chosen], alpha=0.5, **look)
-    flagged_points(axes, numbers[~chosen], mean[~chosen], BLUE, "tempered runs that disagree or miss 0.3")
+    flagged_points(axes, numbers[~chosen], mean[~chosen], BLUE)
     for chain in cube.chain.values:
         axes.plot(
             numbers + 0.15, cube.chain_hamming.sel(chain=chain), "s", color=VERMILLION, markersize=3,
