@@ -49,25 +49,38 @@ def layers_name(layers):
     return f"{layers:g} layer{'s' if layers > 1 else ''}"
 
 
-def learner_rows(cubes):
-    """A figure with three columns, its grid of axes, and for each row: cube, distance, the part of the cube there, largest M.
+def learner_columns(cubes, rows, height, width=WIDE, **subplots):
+    """A figure with one column per cube and distance, its grid of axes, and for each column the part of the cube and largest M.
 
-    One row per cube and distance, all distances of one cube after the other.
+    All distances of one cube stand side by side; the upper panel of a column names its couplings. Other arguments as for
+    `new_figure`.
     """
     pairs = [(cube, distance) for cube in cubes.values() for distance in cube.distance.values]
-    figure, grid = new_figure(len(pairs), 3, WIDE, 2.9 * len(pairs) + 0.8, squeeze=False)
-    parts = [cube.sel(distance=distance).isel(ridge=0) for cube, distance in pairs]
-    largest = [int(part.factored_test_loss.dropna("samples", how="all").samples.max()) for part in parts]
-    rows = [(*pair, part, most) for pair, part, most in zip(pairs, parts, largest, strict=True)]
-    return figure, grid, rows
+    figure, grid = new_figure(rows, len(pairs), width, height, squeeze=False, **subplots)
+    parts = []
+    for axes, (cube, distance) in zip(grid[0], pairs, strict=True):
+        part = cube.sel(distance=distance).isel(ridge=0)
+        parts.append((part, int(part.factored_test_loss.dropna("samples", how="all").samples.max())))
+        axes.set_title(f"{couplings_name(cube)}\n{equilibrium_note(cube, distance, separator=chr(10))}")
+    return figure, grid, parts
 
 
 def factored_curves(axes, array, dim, flags):
-    """A curve along `dim` of an `array` over attention, replica and `dim`, for each kind of attention; `flags` as in `series`."""
+    """Curves along `dim` of an `array` over attention, replica and `dim`, for each kind of attention; `flags` as in `series`.
+
+    Raw attention has local minima, so that its instances fall into groups: each instance has a thin line of its own, no mean.
+    """
     for kind in array.attention.values:
         fitted = flags.sel(attention=kind) if "attention" in flags.dims else flags
-        one = array.sel(attention=kind).transpose(dim, "replica")
-        series(axes, one, fitted, dim, LEARNER_COLORS["factored", str(kind)], f"factored, {kind}")
+        one, color = array.sel(attention=kind).transpose(dim, "replica"), LEARNER_COLORS["factored", str(kind)]
+        if kind != "raw":
+            series(axes, one, fitted, dim, color, f"factored, {kind}")
+            continue
+        x, values, passed = _along(one, fitted, dim)
+        for number in range(values.shape[1]):
+            label = "factored, raw: one instance each" if number == 0 else None
+            single = slice(number, number + 1)
+            curve(axes, x, values[:, single], color, label, flags=passed[:, single], linewidth=0.7)
 
 
 def transformer_curves(axes, array, dim, flags):
@@ -92,11 +105,16 @@ def series(axes, array, flags, dim, color, label, jump=np.nan, **style):
     `flags`, the product of all flags of a point, is an array over some of the dimensions of `array`: 1, 0 or missing.
     `jump` as for `plotting.curve`.
     """
+    x, values, passed = _along(array, flags, dim)
+    curve(axes, x, values, color, label, flags=passed, jump=jump, **style)
+    points(axes, x, values, passed, color, None, jump=jump)
+
+
+def _along(array, flags, dim):
+    """The values of `dim` with results; an `array` over `dim` and replica there, and its `flags`, as in `series`."""
     array = array.dropna(dim, how="all")
-    flags = flags.broadcast_like(array).sel({dim: array[dim]}).transpose(*array.dims).values
-    x = array[dim].values
-    curve(axes, x, array.values, color, label, flags=flags, jump=jump, **style)
-    points(axes, x, array.values, flags, color, None, jump=jump)
+    flags = flags.broadcast_like(array).sel({dim: array[dim]}).transpose(*array.dims)
+    return array[dim].values, array.values, flags.values
 
 
 def good_mean(array, flags):
@@ -117,21 +135,21 @@ def sample_axis(axes, part):
     axes.set_xticks([], minor=True)
 
 
-def equilibrium_note(cube, distance, before_remark=", "):
+def equilibrium_note(cube, distance, separator=", "):
     """Measured distance and temperature, and a remark when runs disagree or miss the target.
 
-    The range over instances of the couplings, or for one instance the mean with its standard error. `before_remark` separates the
-    remark.
+    The range over instances of the couplings, or for one instance the mean with its standard error. `separator` stands between
+    the parts.
     """
     part = cube.sel(distance=distance)
     beta, mean = np.atleast_1d(part.beta.values), np.atleast_1d(part.hamming.mean("run").values)
     if np.ptp(beta) > 0:
-        text = rf"$d_H$ {mean.min():.3f} to {mean.max():.3f}, $\beta$ {beta.min():.2f} to {beta.max():.2f}"
+        text = rf"$d_H$ {mean.min():.3f} to {mean.max():.3f}{separator}$\beta$ {beta.min():.2f} to {beta.max():.2f}"
     else:
         error = float(np.sqrt(np.mean(part.hamming_error.values**2) / part.hamming_error.size))
         text = rf"$d_H = {mean.mean():.3f} \pm {error:.3f}$, $\beta = {beta[0]:.3f}$"
     for name, remark in (("sample_converged", "runs disagree"), ("distance_converged", f"{distance:g} missed")):
         failed = np.count_nonzero(part[name].values != 1)
         if failed:
-            text += before_remark + remark + (f" by {failed} of {len(beta)}" if len(beta) > 1 else "")
+            text += separator + remark + (f" by {failed} of {len(beta)}" if len(beta) > 1 else "")
     return text

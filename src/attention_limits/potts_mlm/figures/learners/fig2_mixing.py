@@ -1,0 +1,22 @@
+"""Masked-token learning of Potts data: excess loss of single attention layers whose input mixes colours and positions."""
+
+from attention_limits.pipeline.cubes.readings import specifications
+from attention_limits.plotting import house_style, legend_below
+from attention_limits.potts_mlm.figures.shared import factored_curves, good_mean, learner_columns, level
+from attention_limits.potts_mlm.readings import good, in_equilibrium, of_chosen
+
+
+@house_style
+def draw(cubes):
+    """One column per cube and distance; losses are above that of the true conditionals on the same test sequences."""
+    figure, grid, parts = learner_columns(cubes, 1, 3.4)
+    for (part, _), axes in zip(parts, grid[0], strict=True):
+        excess = of_chosen(part, "mixed_test_loss", "mixed_chosen") - part.optimal_loss
+        factored_curves(axes, excess, "mixing", good(part, "mixed_"))
+        samples = specifications(part)["mixed_attention"]["solver"]["samples"]
+        independent = good_mean(part.independent_loss.sel(samples=samples) - part.optimal_loss, in_equilibrium(part))
+        level(axes, independent, "independent sites", linestyle="-.")
+        axes.set(yscale="log", xlabel=f"weight $a$ of the colour (M = {samples})")
+    grid[0, 0].set(ylabel="excess test loss per site (nats)")
+    legend_below(figure, grid)
+    return figure
