@@ -43,8 +43,8 @@ def write_text(path: Path, text: str) -> None:
 def require_place(path: Path) -> None:
     """Refuse a place where no file can be written.
 
-    Raises SpecError if a folder, a device or a pipe is at `path`: a move would replace it, even /dev/null. Raises PermissionError
-    if the user may not write into the folder.
+    Raises SpecError if a folder, a device or a pipe is at `path`: a move would replace it, even /dev/null. Raises OSError if the
+    disk is read-only, PermissionError if the user may not write into the folder.
     """
     if os.path.isdir(path):
         raise SpecError([f"{path}: is a folder; allowed: the path of a file"])
@@ -52,6 +52,8 @@ def require_place(path: Path) -> None:
         raise SpecError([f"{path}: is no regular file, but a device or a pipe; allowed: the path of a file"])
     folder = Path(os.path.realpath(path)).parent
     folder = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    if os.statvfs(folder).f_flag & os.ST_RDONLY:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(folder))
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "no permission to write into the folder", str(folder))
 

@@ -30,7 +30,8 @@ SCALES = ("laptop", "paper", "smoke")
 SECTIONS = ("data", "estimators")
 
 _Text = Annotated[str, Field(min_length=1)]
-_Path = Annotated[str, Field(pattern=r"^[^/.~\s-][^\n]*$")]
+# Letters of any script; nothing that a shell reads as a command.
+_Path = Annotated[str, Field(pattern=r"^\w[\w ./-]*$")]
 _Source = Annotated[_Text, Field(description="Content and source of the file, printed while it is missing.")]
 _Listed = dict[Name, dict]
 
