@@ -314,15 +314,22 @@ def _left_out(axes, x, replicas, color):
         flagged_points(axes, x[row], replicas[row, column], color)
 
 
-def _name_flagged(figure):
-    """Name the open circles that lie within the limits of their axes in the legend below."""
+def flagged_entries(figure):
+    """Entries of a legend, handle by name, for the open circles that lie within the limits of their axes."""
     names = {
         line.get_label().removeprefix("_")
         for axes in figure.axes
         for line in axes.lines
         if line.get_gid() == FLAGGED_ID and _visible(axes, line)
     }
-    _place_below(figure, {name: Line2D([], [], color=KEY, **FLAGGED) for name in sorted(names)})
+    return {name: Line2D([], [], color=KEY, **FLAGGED) for name in sorted(names)}
+
+
+def _name_flagged(figure):
+    """Name the visible open circles in the legend below, where no panel's legend names them."""
+    legends = [axes.get_legend() for axes in figure.axes if axes.get_legend()]
+    shown = {text.get_text() for legend in legends for text in legend.get_texts()}
+    _place_below(figure, {name: handle for name, handle in flagged_entries(figure).items() if name not in shown})
 
 
 def _visible(axes, line):

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from attention_limits.interface.table import grid_keys, require_cube
 from attention_limits.pipeline.base.errors import SpecError, allowed_names
 from attention_limits.pipeline.cubes.readings import passed
-from attention_limits.plotting import BLACK, LAYER_COLORS, SKY, curve, house_style, new_figure, points
+from attention_limits.plotting import BLACK, LAYER_COLORS, SKY, curve, flagged_entries, house_style, new_figure, points
 
 # Without a named variable the figure draws the first of these that the cube has.
 _USUAL = (
@@ -117,6 +117,7 @@ def plot(
             axes.set_title(f"{_symbol(cube, panel)} = {_text(value)}")
     row[0].set_ylabel(_label(array, "normalisation"))
     entries = {name: handle for axes in row for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    entries |= flagged_entries(figure)
     if entries:
         row[-1].legend(entries.values(), entries.keys())
     return figure
