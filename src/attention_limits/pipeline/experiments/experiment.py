@@ -145,13 +145,10 @@ def at_scales(
         changed = asked.get(base, {}) if isinstance(base, str) else {}
         source = f"{path} with `set`" if change else path
         lines = [
-            line
+            f"set: {base}.{keys[-1]}: {text}"
+            if len(keys) > 1 and keys[-1] in changed and keys[-2] in ("model", "grid")
+            else located(source, [(keys, text)])[0]
             for keys, text in found
-            for line in (
-                [f"set: {base}.{keys[-1]}: {text}"]
-                if len(keys) > 1 and keys[-1] in changed and keys[-2] in ("model", "grid")
-                else located(source, [(keys, text)])
-            )
         ]
         raise SpecError(list(dict.fromkeys(lines)))
     return experiments
