@@ -94,7 +94,7 @@ COMPOSED, DECOMPOSED = "fichier_\u00e9t\u00e9", "fichier_e\u0301te\u0301"
 
 @pytest.mark.parametrize(("written", "named"), [(COMPOSED, DECOMPOSED), (DECOMPOSED, COMPOSED)])
 def test_a_name_in_another_normal_form_is_the_same_file(tmp_path, written, named):
-    """A Mac writes an accent as a character of its own into names; folders and files."""
+    """A Mac writes an accent as a separate character into the names of folders and files."""
     (folder := tmp_path / written).mkdir()
     (folder / f"{written}.txt").write_bytes(f"{DECOMPOSED}\n".encode())
     name = f"{named}/{named}.txt"
@@ -108,7 +108,7 @@ def test_a_name_in_another_normal_form_is_the_same_file(tmp_path, written, named
 
 
 def test_two_files_of_one_name_are_not_chosen_from(tmp_path):
-    """Three marks of one letter in three orders: two are on disk, the third is asked for."""
+    """One letter with three marks: the disk has two orders of the marks, the name has the third order."""
     forms = ["a\u0323\u0302", "\u1ea1\u0302", "\u1ead"]
     for name in forms[:2]:
         (tmp_path / name).write_text(name)

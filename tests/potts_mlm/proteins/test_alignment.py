@@ -184,7 +184,7 @@ def test_names_may_repeat_count_once_or_be_refused(tmp_path):
 
 
 def test_names_in_two_normal_forms_are_one_name(tmp_path):
-    """A composed letter, and a letter with an accent of its own."""
+    """A composed letter, and a letter followed by a separate accent."""
     path = tmp_path / "a.fasta"
     path.write_text(">caf\u00e9\nACG\n>b\nACG\n>cafe\u0301\nACT\n", encoding="utf-8")
     with pytest.raises(ValueError, match="line 5: the name 'caf\u00e9' is that of line 1 too"):

@@ -68,7 +68,7 @@ def learner_columns(cubes, rows, height, width=WIDE, **subplots):
 def factored_curves(axes, array, dim, flags):
     """Curves along `dim` of an `array` over attention, replica and `dim`, for each kind of attention; `flags` as in `series`.
 
-    Raw attention has local minima, so that its instances fall into groups: each instance has a thin line of its own, no mean.
+    Raw attention has local minima, and its instances fall into groups. It has one thin line for each instance, and no mean.
     """
     for kind in array.attention.values:
         fitted = flags.sel(attention=kind) if "attention" in flags.dims else flags

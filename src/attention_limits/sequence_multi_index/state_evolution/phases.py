@@ -20,7 +20,7 @@ from attention_limits.sequence_multi_index.state_evolution.fixed_point import FE
 from attention_limits.sequence_multi_index.state_evolution.free_entropy import free_entropy
 
 UNINFORMED_START = 1e-3
-# Close above the alpha above which recovery is stable, a start further away would leave it.
+# Where recovery has just become stable, a start further away would leave it.
 INFORMED_START = 1.0 - 1e-5
 # An overlap below this share of the gap counts as zero. Unlearned overlaps are exactly zero, so one below the gap may be learned.
 ZERO_OVERLAP_SHARE = 0.1

@@ -5,9 +5,8 @@ import inspect
 
 import numpy as np
 
-from attention_limits.pipeline.base.user_files import execute
+from attention_limits.pipeline.base.user_files import object_of_file
 from attention_limits.sequence_single_index.links.checks import problems_of
-from attention_limits.sequence_single_index.links.names import link_file
 
 
 def load_function(name, tokens, folder="."):
@@ -16,14 +15,10 @@ def load_function(name, tokens, folder="."):
     Raises
     ------
     ValueError
-        If the file cannot be executed, has no such function, or if the function fails a check: the message holds the failing
-        example.
+        If there is no such file or function, if the file cannot be executed, or if the function fails a check: the message holds
+        the failing example.
     """
-    path = link_file(name, folder)
-    wanted = name.rpartition(":")[2]
-    function = getattr(execute(path), wanted, None)
-    if not callable(function):
-        raise ValueError(f"{path}: no function {wanted!r}")
+    function = object_of_file("function", name, folder, "function {}", callable)
     problems = problems_of(by_rows(function) if of_one_sequence(function, tokens) else function, tokens)
     if problems:
         raise ValueError(f"{name}: {'; '.join(problems)}")
