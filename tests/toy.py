@@ -18,7 +18,6 @@ from pathlib import Path
 import attention_limits
 import snakemake_server
 from attention_limits.pipeline.base import provenance
-from attention_limits.pipeline.experiments import figures
 from attention_limits.pipeline.experiments.estimator import Estimator
 from attention_limits.pipeline.experiments.project import Project, load_project
 
@@ -289,7 +288,7 @@ def forget_code() -> None:
 def imported(toy: Toy) -> Iterator[Toy]:
     """In this process the package is the copy of a project: its family can be imported, its files are those of all digests."""
     source, log = provenance.SOURCE, os.environ.get("TOY_LOG")
-    provenance.SOURCE = figures.SOURCE = toy.source
+    provenance.SOURCE = toy.source
     os.environ["TOY_LOG"] = str(toy.log)
     attention_limits.__path__.append(str(toy.source))
     importlib.invalidate_caches()
@@ -301,7 +300,7 @@ def imported(toy: Toy) -> Iterator[Toy]:
         for name in [name for name in sys.modules if f"{name}.".startswith("attention_limits.toy.")]:
             del sys.modules[name]
         vars(attention_limits).pop("toy", None)
-        provenance.SOURCE = figures.SOURCE = source
+        provenance.SOURCE = source
         os.environ.pop("TOY_LOG") if log is None else os.environ.update(TOY_LOG=log)
         forget_code()
 

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from attention_limits.interface.extras import extras
+from attention_limits.pipeline.base import provenance
 from attention_limits.pipeline.base.arguments import mapping, named, whole
 from attention_limits.pipeline.base.errors import CubeError, SpecError, did_you_mean
-from attention_limits.pipeline.base.provenance import PACKAGE, SOURCE
+from attention_limits.pipeline.base.provenance import PACKAGE
 from attention_limits.pipeline.base.threads import limit_threads
 
 # Commands that may compile for seconds.
@@ -162,7 +163,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
 
     for name in (
         "cli.interactive_parsers",
-        *(f"{path.parent.name}.commands" for path in sorted(SOURCE.glob("*/commands.py"))),
+        *(f"{path.parent.name}.commands" for path in sorted(provenance.SOURCE.glob("*/commands.py"))),
     ):
         import_module(f"{PACKAGE}.{name}").add(commands)
     return parser, commands.choices

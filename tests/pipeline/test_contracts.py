@@ -40,6 +40,13 @@ def test_kernels_import_numpy_numba_math_numerics_and_kernels():
             assert name.startswith(f"{PACKAGE}.numerics") or name.endswith("_kernels"), (path, name)
 
 
+def test_the_folder_of_the_source_is_read_from_its_module():
+    """A toy project replaces `provenance.SOURCE`; a module that keeps its own copy would read the other folder for ever."""
+    for path in SOURCE.rglob("*.py"):
+        nodes = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.ImportFrom)]
+        assert not any(alias.name == "SOURCE" for node in nodes for alias in node.names), path
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_figures_execute_no_solver(family):
     """Their imports lead to figures, readings, the plotting, the pipeline and `numerics`, and to nothing that compiles."""

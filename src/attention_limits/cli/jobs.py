@@ -4,9 +4,10 @@ import importlib
 import json
 from pathlib import Path
 
+from attention_limits.pipeline.base import provenance
 from attention_limits.pipeline.base.errors import CubeError, SpecError, allowed_names, did_you_mean
 from attention_limits.pipeline.base.files import replacing
-from attention_limits.pipeline.base.provenance import SOURCE, has_module
+from attention_limits.pipeline.base.provenance import has_module
 from attention_limits.pipeline.experiments.estimator import Experiment
 from attention_limits.pipeline.experiments.experiment import at_scales
 from attention_limits.pipeline.experiments.figures import figure_module
@@ -77,7 +78,8 @@ def draw_command(figure: str, cubes: list[Path], output: Path, digest: str | Non
     family, _, name = figure.rpartition("/")
     module = figure_module(family, name)
     if not has_module(module):
-        drawn = {f"{path.relative_to(SOURCE).parts[0]}/{path.stem}" for path in SOURCE.glob("*/figures/**/*.rst")}
+        source = provenance.SOURCE
+        drawn = {f"{path.relative_to(source).parts[0]}/{path.stem}" for path in source.glob("*/figures/**/*.rst")}
         raise SpecError([f"FIGURE: no module {module}{did_you_mean(figure, sorted(drawn))}"])
 
     import matplotlib

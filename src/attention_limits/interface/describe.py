@@ -7,8 +7,8 @@ from importlib import resources
 import pandas as pd
 
 from attention_limits.interface.whole import Listing
+from attention_limits.pipeline.base import provenance
 from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean
-from attention_limits.pipeline.base.provenance import SOURCE
 from attention_limits.pipeline.base.registry import registry
 from attention_limits.pipeline.experiments.experiment import Family, load_family
 from attention_limits.pipeline.experiments.messages import describe as in_words
@@ -19,7 +19,7 @@ SECTIONS = ("model", "grid", "solver")
 
 def families() -> list[Family]:
     """All families of the package, by name."""
-    return [load_family(path.parent.name) for path in sorted(SOURCE.glob("*/specs.py"))]
+    return [load_family(path.parent.name) for path in sorted(provenance.SOURCE.glob("*/specs.py"))]
 
 
 def estimators() -> pd.DataFrame:

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attention_limits.interface.given import named_as_given, with_names
+from attention_limits.pipeline.base import provenance
 from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean
 from attention_limits.pipeline.base.files import digest, replacing
 from attention_limits.pipeline.base.progress import compilation_reported
-from attention_limits.pipeline.base.provenance import PACKAGE, SOURCE, versions
+from attention_limits.pipeline.base.provenance import PACKAGE, versions
 from attention_limits.pipeline.experiments.messages import validated
 from attention_limits.pipeline.experiments.specification import Section
 
@@ -146,7 +147,7 @@ def _file_of(family: str, asked: Section) -> Path | None:
     plain = asked.plain()
     if FOLDER is None or not all(text.isidentifier() for text in texts(plain["model"])):
         return None
-    code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(SOURCE.rglob("*.py")))).hexdigest()
+    code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(provenance.SOURCE.rglob("*.py")))).hexdigest()
     return FOLDER / "thresholds" / f"{digest([family, plain, code, versions(), platform.machine()])}.json"
 
 

@@ -9,9 +9,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from attention_limits.pipeline.base import provenance
 from attention_limits.pipeline.base.errors import allowed_names
 from attention_limits.pipeline.base.files import digest
-from attention_limits.pipeline.base.provenance import PACKAGE, SOURCE, code_digest, has_module, module_in
+from attention_limits.pipeline.base.provenance import PACKAGE, code_digest, has_module, module_in
 from attention_limits.pipeline.experiments.estimator import Experiment
 from attention_limits.pipeline.experiments.experiment import load_family
 from attention_limits.pipeline.experiments.messages import located, validated
@@ -75,7 +76,7 @@ def figure_module(family: str, name: str) -> str:
 
 def caption_file(module: str, name: str) -> Path:
     """The caption of the figure `name`: it stands beside the module that draws it."""
-    return SOURCE.joinpath(*module.split(".")[1:-1], f"{name}.rst")
+    return provenance.SOURCE.joinpath(*module.split(".")[1:-1], f"{name}.rst")
 
 
 def read_caption(file: Path, numbers: Mapping[str, float]) -> tuple[str, str]:
