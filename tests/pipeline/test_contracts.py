@@ -3,6 +3,8 @@
 import ast
 import re
 import tomllib
+from collections import defaultdict
+from graphlib import TopologicalSorter
 
 import pytest
 
@@ -135,6 +137,22 @@ def test_no_folder_has_more_than_ten_modules():
         for page in (SOURCE / package).rglob("__init__.py"):
             modules = [path for path in page.parent.glob("*.py") if path != page]
             assert len(modules) <= 10, page.parent
+
+
+def test_no_circle_among_the_modules_and_rooms_of_a_folder():
+    """A reader can read each folder from the ground up. A room counts as one."""
+    places = {path: path.relative_to(SOURCE).with_suffix("").parts for path in SOURCE.rglob("*.py")}
+    uses = {place: [tuple(name.split(".")[1:]) for name in imported_modules(path)] for path, place in places.items()}
+    assert sum(map(len, uses.values())) > 1000
+    for folder in {place[:-1] for place in places.values()}:
+        depth, graph = len(folder), defaultdict(set)
+        for place, used in uses.items():
+            if place[:depth] != folder or place[-1] == "__init__":
+                continue
+            beside = {name[depth] for name in used if name[:depth] == folder and len(name) > depth}
+            graph[place[depth]] |= beside - {place[depth]}
+        # Raises CycleError, which names the circle.
+        list(TopologicalSorter(graph).static_order())
 
 
 @pytest.mark.parametrize("kind", ["estimators", "figures"])

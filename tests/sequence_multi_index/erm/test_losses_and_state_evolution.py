@@ -13,9 +13,9 @@ from attention_limits.sequence_multi_index.erm.prox import prox
 from attention_limits.sequence_multi_index.erm.state_evolution import Problem, informed, solve
 from attention_limits.sequence_multi_index.erm.transition import transitions
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
-from attention_limits.sequence_multi_index.links.attention.multi_head import MultiHeadAttention
 from attention_limits.sequence_multi_index.links.attention.sequence_output import SequenceOutput
 from attention_limits.sequence_multi_index.links.attention.untied import UntiedAttention
+from attention_limits.sequence_multi_index.links.heads.multi_head import MultiHeadAttention
 from attention_limits.sequence_multi_index.links.linear import LargestRow, Linear
 from attention_limits.sequence_multi_index.links.one_token import Monomial, SignProduct, SumOfSquares
 from attention_limits.sequence_multi_index.links.wrappers import OutputNoise

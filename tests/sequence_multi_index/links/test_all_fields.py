@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from attention_limits.sequence_multi_index.links.attention.multi_head import MultiHeadAttention
+from attention_limits.sequence_multi_index.links.attention import all_fields
+from attention_limits.sequence_multi_index.links.attention.all_fields import candidates, search, signed_exchanges
 from attention_limits.sequence_multi_index.links.attention.sequence_output import SequenceOutput
-from attention_limits.sequence_multi_index.links.heads import all_fields
-from attention_limits.sequence_multi_index.links.heads.all_fields import candidates, search, signed_exchanges
+from attention_limits.sequence_multi_index.links.heads.multi_head import MultiHeadAttention
 
 
 def squares(h):

@@ -22,10 +22,10 @@ from attention_limits.sequence_multi_index.data.teacher_overlap import towards_t
 from attention_limits.sequence_multi_index.figures.thresholds import rank, rank_limit
 from attention_limits.sequence_multi_index.gamp import gamp
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
-from attention_limits.sequence_multi_index.links.attention.multi_head import MultiHeadAttention
 from attention_limits.sequence_multi_index.links.attention.rank import RankAttention
 from attention_limits.sequence_multi_index.links.attention.untied import UntiedAttention
 from attention_limits.sequence_multi_index.links.attention.untied_heads import UntiedHeads
+from attention_limits.sequence_multi_index.links.heads.multi_head import MultiHeadAttention
 from attention_limits.sequence_multi_index.links.link import ROTATION
 from attention_limits.sequence_multi_index.state_evolution.fixed_point import solve
 from attention_limits.sequence_multi_index.state_evolution.trajectory import trajectory

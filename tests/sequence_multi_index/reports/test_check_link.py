@@ -13,8 +13,8 @@ from links_under_test import LINKS
 
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
-from attention_limits.sequence_multi_index.links.attention.multi_head import MultiHeadAttention
 from attention_limits.sequence_multi_index.links.attention.rank import RankAttention
+from attention_limits.sequence_multi_index.links.heads.multi_head import MultiHeadAttention
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.one_token import SumOfSquares
 from attention_limits.sequence_multi_index.links.wrappers import CorrelatedTokens, OutputNoise

@@ -6,8 +6,8 @@ import pytest
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.attention.large_depth import LargeDepth
-from attention_limits.sequence_multi_index.links.attention.multi_head import MultiHeadAttention
 from attention_limits.sequence_multi_index.links.attention.sequence_output import SequenceOutput
+from attention_limits.sequence_multi_index.links.heads.multi_head import MultiHeadAttention
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.one_token import phase_retrieval
 

@@ -9,7 +9,7 @@ from smi_tools import descent_settings
 
 from attention_limits.sequence_multi_index.data.sequences import draw, local_fields
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
-from attention_limits.sequence_multi_index.links.attention.multi_head import MultiHeadAttention
+from attention_limits.sequence_multi_index.links.heads.multi_head import MultiHeadAttention
 from attention_limits.sequence_multi_index.training import gradient_descent
 from attention_limits.sequence_multi_index.training.gradient_descent import (
     Block,

@@ -13,10 +13,10 @@ from smi_tools import Generic, channel_of, node_sets
 
 from agreement import assert_mean
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
-from attention_limits.sequence_multi_index.links.attention.multi_head import MultiHeadAttention
 from attention_limits.sequence_multi_index.links.attention.rank import RankAttention
 from attention_limits.sequence_multi_index.links.attention.sequence_output import SequenceOutput
 from attention_limits.sequence_multi_index.links.attention.untied_heads import UntiedHeads
+from attention_limits.sequence_multi_index.links.heads.multi_head import MultiHeadAttention
 from attention_limits.sequence_multi_index.weak_recovery import first_threshold as weak_recovery
 from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold
 

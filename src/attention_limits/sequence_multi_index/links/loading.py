@@ -21,7 +21,7 @@ PROVIDED = {
     "untied": "attention.untied:UntiedAttention",
     "rank_attention": "attention.rank:RankAttention",
     "untied_heads": "attention.untied_heads:UntiedHeads",
-    "multi_head": "attention.multi_head:MultiHeadAttention",
+    "multi_head": "heads.multi_head:MultiHeadAttention",
     "untied_multi_head": "heads.untied_multi_head:UntiedMultiHead",
     "learned_readout": "heads.learned_readout:LearnedReadout",
     "sequence_output": "attention.sequence_output:SequenceOutput",

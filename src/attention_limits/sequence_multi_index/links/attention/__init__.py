@@ -8,8 +8,9 @@ In reading order:
 - base: what layers with a skip connection share
 - deep: tied layers of rank one, the model of the paper
 - layers: the product of layers and the inversion of a layer that reads two tokens
-- rank, multi_head, untied, untied_heads: more rows per layer
+- rank, untied, untied_heads: more rows per layer
 - positional, sequence_output: other outputs
+- all_fields: every set of fields with a given output, where the output has more numbers than the fields
 - large_depth: many layers, and their limits
 
 May import it: links.loading by name, and what may import links.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention_limits.sequence_multi_index.links.attention import all_fields
 from attention_limits.sequence_multi_index.links.attention.base import AttentionLayers
 from attention_limits.sequence_multi_index.links.attention.deep import rank_one
 from attention_limits.sequence_multi_index.links.attention.layers import (
@@ -19,7 +20,6 @@ from attention_limits.sequence_multi_index.links.attention.layers import (
     score_root,
     signed_pairs,
 )
-from attention_limits.sequence_multi_index.links.heads import all_fields
 from attention_limits.sequence_multi_index.links.link import require_shape
 
 

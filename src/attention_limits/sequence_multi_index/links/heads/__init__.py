@@ -2,9 +2,9 @@
 
 In reading order:
 
+- multi_head: tied heads, a row of weights for each
 - untied_multi_head: a sum of the attention of heads with queries and keys
 - learned_readout: heads whose readout is a row of weights too
-- all_fields: every set of fields with a given output, where the output has more numbers than the fields
 
 May import it: links.loading by name, links.attention, and what may import links.
 """

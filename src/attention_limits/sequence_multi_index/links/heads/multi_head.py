@@ -17,6 +17,7 @@ from math import factorial, prod
 
 import numpy as np
 
+from attention_limits.sequence_multi_index.links.attention import all_fields
 from attention_limits.sequence_multi_index.links.attention.base import AttentionLayers
 from attention_limits.sequence_multi_index.links.attention.deep import rank_one
 from attention_limits.sequence_multi_index.links.attention.layers import (
@@ -29,7 +30,6 @@ from attention_limits.sequence_multi_index.links.attention.layers import (
     score_root,
     signed_pairs,
 )
-from attention_limits.sequence_multi_index.links.heads import all_fields
 
 
 @dataclass(frozen=True)
