@@ -36,7 +36,7 @@ def test_a_curve_is_interpolated_between_its_points_alone():
 
 
 def test_a_curve_that_jumps_is_not_interpolated():
-    """Several solutions from .2 to .3: between .1 and .4, and beside .2 and .3, lies the jump."""
+    """Several solutions from 0.2 to 0.3: between 0.1 and 0.4, and beside 0.2 and 0.3, lies the jump."""
     alpha = np.array([0.05, 0.1, 0.25, 0.4, 0.5])
     arrays = {"mmse": [0.9, 0.8, 0.7, 0.01, 0.005], "informed_begin": [0.2] * 5, "uninformed_end": [0.3] * 5}
     cube = xr.Dataset({k: (("alpha", "replica"), np.array(v)[:, None]) for k, v in arrays.items()}, {"alpha": alpha})
@@ -101,7 +101,7 @@ SCATTER = np.array([-2.0, -1.0, 0.0, 1.0, 2.0, 400.0])
 
 
 def sizes_cube(slope, dimension=(50, 100, 200), curvature=0.0):
-    """Errors .3 + slope / d + curvature / d^2 over 6 data sets, the last not converged.
+    """Errors 0.3 + slope / d + curvature / d^2 over 6 data sets, the last not converged.
 
     They scatter by multiples of 1 / d relative to their mean; the mean of the scatter is zero.
     """
@@ -180,7 +180,8 @@ def test_the_excess_of_descent_leaves_out_what_both_errors_share():
 
 
 def agreement_cube(extra):
-    """Errors .5 + extra / d and predictions of the same means, of exact scatter, at one alpha; the limit .5 has the bound .01."""
+    """Errors 0.5 + extra / d and predictions of the same means, of exact scatter, at one alpha; the limit 0.5 has the bound
+    0.01."""
     dimension, replica = np.array([20, 30, 50, 80]), np.array([-1.0, 1.0, -1.0, 1.0])
     means = 0.5 + extra / dimension
     values, predicted = (means[:, None] * (1.0 + 0.4 * r / dimension[:, None]) for r in (replica, np.sort(replica)))
@@ -225,7 +226,7 @@ def test_agreement_of_a_layer_takes_the_limit_of_another_cube():
 
 
 def scattered(seed, sets=8, noise=0.1):
-    """Errors .3 (1 + 5 / d) of data sets whose scatter is that of two traces of the teacher, and `noise` of it that is not."""
+    """Errors 0.3 (1 + 5 / d) of data sets whose scatter is that of two traces of the teacher, and `noise` of it that is not."""
     rng, d = np.random.default_rng(seed), np.array([50, 100, 200])
     traces = rng.standard_normal((2, 3, sets)) / d[:, None]
     own = noise * rng.standard_normal((3, sets)) / d[:, None]
@@ -237,8 +238,8 @@ def scattered(seed, sets=8, noise=0.1):
 
 def test_traces_of_the_teacher_take_their_part_of_the_scatter():
     """200 cubes of three dimensions: the error is a tenth, and it is the scatter of the means about the right ones. Of 600
-    quotients with Student's t distribution of 19 degrees the root mean square is within 10 % of 1.057: its standard error is .03,
-    a false-alarm rate of .002."""
+    quotients with Student's t distribution of 19 degrees the root mean square is within 10 % of 1.057: its standard error is
+    0.03, a false-alarm rate of 0.002."""
     deviations, shrinks = [], []
     for seed in range(200):
         cube = scattered(seed)
@@ -264,7 +265,7 @@ def test_few_data_sets_do_not_determine_the_part_of_the_traces():
 
 
 def test_small_deviations_of_one_sign_are_seen():
-    """25 deviations of -.56 have a sum of squares of 7.8, of probability .9996, and a signed sum of -2.8, as .005."""
+    """25 deviations of -0.56 have a sum of squares of 7.8, of probability 0.9996, and a signed sum of -2.8, as 0.005."""
     tests = overall(np.full(25, -0.56))
     assert tests["squares"] == (pytest.approx(25 * 0.56**2), pytest.approx(0.9996, abs=1e-4))
     assert tests["signed"] == (pytest.approx(-2.8), pytest.approx(0.0051, abs=1e-4))
@@ -273,7 +274,7 @@ def test_small_deviations_of_one_sign_are_seen():
 
 
 def test_a_quotient_of_few_degrees_of_freedom_is_a_smaller_normal_number():
-    """Student's t of four degrees is beyond 2.776 with the probability .05, as a normal number is beyond 1.960."""
+    """Student's t of four degrees is beyond 2.776 with the probability 0.05, as a normal number is beyond 1.960."""
     assert normal_number(2.776, 1.0, 4) == pytest.approx(1.960, abs=1e-3)
     assert normal_number(-2.0, 1.0, 10_000) == pytest.approx(-2.0, abs=1e-3)
 

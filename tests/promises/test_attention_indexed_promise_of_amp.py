@@ -71,7 +71,7 @@ SIZES = {"ratio": st.floats(-1.3, 2.0).map(lambda x: 10.0**x)}
 def test_matrix_amp_meets_the_theory_at_its_realised_sizes(model, share, settles):
     """At a share of the samples of exact recovery (hardmax: of d^2), up to three times as many. The mean error of four data sets
     within five standard errors, and the corrections of the finite size: 2/d + 2/r + d / (4 n T^2) of an error of one.
-    False-alarm rate .008 per example, Student's t of three degrees; the seeds are fixed.
+    False-alarm rate 0.008 per example, Student's t of three degrees; the seeds are fixed.
 
     The dimension is 8 / ratio, between 32 and 160. What has not converged is flagged, and its residual or its divergence shows
     it; where `settles`, all have converged.
@@ -132,7 +132,7 @@ def test_sizes_that_make_no_sense_or_do_not_fit_are_refused(estimator, model, al
 @example(model={"channel": "softmax", "tokens": 2}, share=0.6)
 @example(model={"channel": "hardmax", "tokens": 2}, share=0.5)
 def test_converged_runs_stay_with_four_times_the_iterations(model, share):
-    """d = 32, rho = .5, the default tolerance, and a quarter of it: the mean change over the data sets on which both runs
+    """d = 32, rho = 0.5, the default tolerance, and a quarter of it: the mean change over the data sets on which both runs
     converged is below the standard error of the mean, which is the error of a point. Nothing is random between both runs."""
     K = EQUATIONS[model["channel"]](2) if model["channel"] in EQUATIONS else 2
     grid = {"alpha": float(f"{share * 0.75 / K:.8g}")}

@@ -175,7 +175,7 @@ FILE = Path(__file__).parents[1] / "attention_indexed/channels_of_files.py"
 @example(shift=0.3, spread=0.01, ratio=0.05, share=1.54)
 def test_curves_that_turn_stay_with_four_times_the_outputs(shift, spread, ratio, share):
     """|h_12 + shift| with noise at shares of as many equations as parameters: errors that are not missing agree with those of
-    four times the outputs within twice the sum of both bounds: five standard errors of eight groups, a false-alarm rate of .002
+    four times the outputs within twice the sum of both bounds: five standard errors of eight groups, a false-alarm rate of 0.002
     for each error. Points that are unique have one solution there too, or an open one; the uninformed error is the end of message
     passing, and the informed one is not larger."""
     nu = ratio - ratio**2 / 2

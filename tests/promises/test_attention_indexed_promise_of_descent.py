@@ -84,9 +84,9 @@ def test_gradient_descent_is_that_in_double_precision(model, grid, rate, sharp):
 @example(ratio=0.5, share=1.6, rate=0.1)
 @example(ratio=0.5, share=0.8, rate=0.02)
 def test_starts_that_have_settled_stay_with_four_times_the_steps(ratio, share, rate):
-    """At shares of exact recovery, d = 16. Starts are flagged as settled if they moved by at most .01 of their error, in one to
-    two doublings of the steps. The two doublings of four times the steps may then move them by .03, which changes a squared error
-    by 6 %; errors up to 1e-4 are exact recovery, about which Adam wanders. Runs of a few steps have not settled."""
+    """At shares of exact recovery, d = 16. Starts are flagged as settled if they moved by at most 0.01 of their error, in one to
+    two doublings of the steps. The two doublings of four times the steps may then move them by 0.03, which changes a squared
+    error by 6 %; errors up to 1e-4 are exact recovery, about which Adam wanders. Runs of a few steps have not settled."""
     nu = ratio - ratio**2 / 2
     model, grid = {"tokens": 2, "ratio": float(f"{ratio:.6g}")}, {"alpha": float(f"{share * nu / 2.0:.6g}")}
     solver = {

@@ -94,7 +94,7 @@ def test_two_layers_phases_are_in_order_or_missing(model, grid):
 
 
 def test_two_layers_phases_are_fixed_points_of_plain_draws():
-    """The place in the middle of the curve of width .01, c = beta = 1, with 40 outputs by plain draws: one step of the state
+    """The place in the middle of the curve of width 0.01, c = beta = 1, with 40 outputs by plain draws: one step of the state
     evolution leaves V within five standard errors of the average and of the four scramblings. False-alarm rate 1e-3 per layer."""
     model, ratio = {"skip": 1.0, "beta": 1.0, "tokens": 2, "channel": "hardmax"}, 0.01
     found = computed("two_layers_phases", model, {"ratio": ratio}, solver={"nodes": 64, "degree": 8}, replicas=4)

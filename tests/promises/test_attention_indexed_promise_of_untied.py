@@ -130,7 +130,7 @@ def test_small_width_limit_solves_its_equations(model, rescaled):
 @given(tokens=st.integers(3, 8), share=st.floats(-1.5, 0.3).map(lambda x: 10.0**x))
 @example(tokens=3, share=0.3)
 def test_information_of_more_tokens_is_right_within_its_bound(tokens, share):
-    """At the V of a point of the curve at rho = .5: the information behind it, 1 / (alpha D), against rejection sampling, within
+    """At the V of a point of the curve at rho = 0.5: the information behind it, 1 / (alpha D), against rejection sampling, within
     five standard errors, the missing pairs, and a bound of 2 per cent."""
     model = {"channel": "hardmax", "tokens": tokens, "ratio": 0.5, "untied": True}
     found = computed("state_evolution", model, {"alpha": float(f"{share:.12g}")})
@@ -152,7 +152,7 @@ def test_information_of_more_tokens_is_right_within_its_bound(tokens, share):
 @example(model={"channel": "softmax", "tokens": 3, "ratio": 0.5, "beta": 1000.0, "untied": True}, share=0.5)
 def test_matrix_amp_meets_the_theory_at_its_realised_sizes(model, share):
     """At a share of the samples of exact recovery: the mean error of four data sets of d = 60, where all converged, within five
-    standard errors and 3/d + 2/r + d / (4 n T^2). False-alarm rate .008 per example, Student's t of three degrees."""
+    standard errors and 3/d + 2/r + d / (4 n T^2). False-alarm rate 0.008 per example, Student's t of three degrees."""
     d = 60
     recovery = min(1.0, 2.0 * model["ratio"]) / EQUATIONS[model["channel"]](model["tokens"])
     alpha = float(f"{max(share * recovery, 0.6 / d**2):.12g}")

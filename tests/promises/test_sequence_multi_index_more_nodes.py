@@ -68,8 +68,8 @@ def test_thresholds_of_the_staircase():
 def test_threshold_of_one_branch_is_the_same_from_two_estimators():
     """Layer 1 of three with layer 3 known, c = 0.5: the atlas and the growth factors; fails with a probability of 1e-3.
 
-    The atlas names the branch. On it the factor of layer 2 is .326(3) there (16 scramblings of 4096 nodes): its threshold is that
-    of another branch.
+    The atlas names the branch. On it the factor of layer 2 is 0.326(3) there (16 scramblings of 4096 nodes): its threshold is
+    that of another branch.
     """
     model = {"link": "deep_attention", "depth": 3, "tokens": 2, "beta": 1.0}
     solver = {"nodes": 128, "nodes_at_zero": 512, "tolerance": 1e-3, "resolution": 0.5, "steps": 2, "layers": 3}

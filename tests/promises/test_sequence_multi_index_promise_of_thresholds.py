@@ -126,8 +126,8 @@ def test_staircase_begins_at_the_threshold_of_fields_known_up_to_a_sign(model):
 def test_staircase_of_noisy_phase_retrieval_is_a_direct_integral(noise):
     """1 / alpha = E (E[h^2 | y] - 1)^2, to the scatter of the replicas, 1 %, and once the correction for few nodes.
 
-    The stated error contains this correction, which all replicas share. At noise .01 a quarter of the nodes misses some narrow
-    posteriors, and the correction is .14 of 1.99 although nothing is to be corrected.
+    The stated error contains this correction, which all replicas share. At noise 0.01 a quarter of the nodes misses some narrow
+    posteriors, and the correction is 0.14 of 1.99 although nothing is to be corrected.
     """
     solver = {"nodes": 64, "nodes_at_zero": 1024, "tolerance": 0.01, "resolution": 1.0}
     found = computed("staircase", {"link": "phase_retrieval"}, {"noise": noise}, solver, replicas=8)

@@ -71,7 +71,7 @@ def test_phase_lines_are_right(grid):
             assert condition(a, 0.0) > 0.0
             assert condition(a, 1.0 - MARGIN) > 0.0
         else:
-            # No closed line: the semantic corner is the lower one, or, for a near .75, a minimum on the arc comes between.
+            # No closed line: the semantic corner is the lower one, or, for a near 0.75, a minimum on the arc comes between.
             assert condition(a, 1.0 - MARGIN) > 0.0 or 0.72 < a < 0.77
 
 
@@ -160,7 +160,7 @@ def test_linear_theory_is_that_of_plain_samples(model, grid):
     [(1.0, 0.56, "frobenius", 0.2, 0.5), (2.0, 0.45, "frobenius", 0.2, 0.7), (0.9, 0.72, "half_square", 0.2, 0.3)],
 )
 def test_linear_theory_continued_by_the_flow_is_what_runs_learn(a, omega, loss, rate, threshold):
-    """200 runs at d = 100; noise after the exit, left out, moves P by at most .05 here. False alarm 1e-6."""
+    """200 runs at d = 100; noise after the exit, left out, moves P by at most 0.05 here. False alarm 1e-6."""
     model = {"a": a, "loss": loss, "dimension": 100, "learning_rate": rate, "threshold": threshold}
     theory = compute(FAMILY, document("linear_theory", model, {"omega": omega}, {"nodes": 32768}, 4))["linear_theory"]
     runs = compute(FAMILY, document("attention_sgd", model, {"omega": omega}, {"steps": 10**7}, 200))["attention_sgd"]

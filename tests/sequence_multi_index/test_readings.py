@@ -129,7 +129,7 @@ def phase_cube(entropy, overlap, entropy_shift=0.0, overlap_shift=0.0, learned=T
     return xr.Dataset(variables, coordinates, {"spec": json.dumps(spec)})
 
 
-# Four replicas of an uninformed and an informed fixed point, overlaps .3 and .4.
+# Four replicas of an uninformed and an informed fixed point, overlaps 0.3 and 0.4.
 APART = [0.3, 0.4]
 
 
@@ -145,11 +145,11 @@ def gains(*values):
         ({"entropy": gains(-0.10, -0.11, -0.09, -0.10), "learned": [False, True]}, IMPOSSIBLE),
         # Three of four scramblings have the sign of the mean: the mean is 1.9 standard errors above zero.
         ({"entropy": gains(0.05, 0.15, 0.10, -0.02)}, np.nan),
-        # No scatter: the errors of few nodes decide, .05 in each replica and of one sign.
+        # No scatter: the errors of few nodes decide, 0.05 in each replica and of one sign.
         ({"entropy": gains(0.1, 0.1, 0.1, 0.1), "entropy_shift": [0.0, 0.05]}, np.nan),
         # What both starts share is no error of the difference.
         ({"entropy": gains(0.1, 0.1, 0.1, 0.1), "entropy_shift": [0.05, 0.05]}, HARD),
-        # The overlaps differ by .1, within three errors of few nodes.
+        # The overlaps differ by 0.1, within three errors of few nodes.
         ({"entropy": gains(0.1, 0.1, 0.1, 0.1), "overlap_shift": [0.0, 0.05]}, np.nan),
         # One fixed point within the gap, whatever the rounding of the free entropy.
         ({"entropy": gains(1e-9, 1e-9, 1e-9, 1e-9), "overlap": [0.300, 0.302]}, EASY),
@@ -175,7 +175,7 @@ def test_a_phase_is_decided_over_all_replicas_together(more, phase):
 
 
 def test_copies_that_a_symmetry_exchanges_are_one_fixed_point():
-    """diag(.9, .2) and diag(.2, .9) have one spectrum; with equal free entropies neither is better than the other."""
+    """diag(0.9, 0.2) and diag(0.2, 0.9) have one spectrum; with equal free entropies neither is better than the other."""
     rng = np.random.default_rng(3)
     entropy = np.stack([np.zeros(4), np.array([1e-3, -1e-3, 2e-3, -1e-3])], axis=1)[None]
     cube = phase_cube(entropy, APART).drop_dims(("layer", "layer_star"))
@@ -198,12 +198,13 @@ def test_exact_and_unique():
 
 
 def test_free_entropies_are_equal_where_the_mean_gain_is_zero():
-    """Mean gains -1 at alpha = 1 and 1 at 2: zero at 1.5. Their errors, .1 and .3, act in one direction: .2 over the slope 2."""
+    """Mean gains -1 at alpha = 1 and 1 at 2: zero at 1.5. Their errors, 0.1 and 0.3, act in one direction: 0.2 over the slope
+    2."""
     gain = np.array([[-1.1, -0.9], [0.7, 1.3]])
     cube = phase_cube(np.stack([np.zeros_like(gain), gain], axis=-1), APART)
     assert equal_free_entropy(cube) == pytest.approx((1.5, 0.1 * student(2)))
     shifted = phase_cube(np.stack([np.zeros_like(gain), gain], axis=-1), APART, entropy_shift=[0.0, 0.4])
-    # The shift of .4 is shared by both replicas; the floor of each error is .4 / sqrt(2).
+    # The shift of 0.4 is shared by both replicas; the floor of each error is 0.4 / sqrt(2).
     assert equal_free_entropy(shifted)[1] == pytest.approx(
         0.5 * (np.hypot(0.4, 0.4 / 2**0.5) + np.hypot(0.4, 0.3 * student(2))) / 2.0
     )
@@ -242,7 +243,7 @@ def starts_cube(objective, cosine, converged=True):
     ids=["larger", "smaller", "few data sets", "one exception of 10", "one of 14", "one minimum with another sign"],
 )
 def test_the_start_of_the_smallest_objective(rise, cosine, start, decided):
-    """Sign test at three standard deviations, .00135: 2^-10 = .00098, 11 2^-10 = .011, 15 2^-14 = .0009."""
+    """Sign test at three standard deviations, 0.00135: 2^-10 = 0.00098, 11 2^-10 = 0.011, 15 2^-14 = 0.0009."""
     count = len(rise)
     cube = starts_cube(np.stack([np.ones(count), 1.0 + 0.5 * rise], axis=1), np.full((count, 2), [0.9, cosine]))
     found = lowest_start(cube)

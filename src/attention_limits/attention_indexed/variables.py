@@ -385,7 +385,7 @@ VARIABLES += (
     Variable(
         "settled", (), "whether more steps would change the estimates little", "",
         "true or false; the errors are those after the steps of the specification in both cases",
-        "movement <= .01, or an error of at most 1e-4 at every start",
+        "movement <= 0.01, or an error of at most 1e-4 at every start",
     ),
     Variable("finite", (), "whether the estimates stayed finite", "", "true or false", "gradient descent"),
 )  # fmt: skip

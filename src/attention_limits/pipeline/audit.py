@@ -138,7 +138,7 @@ def compare(entry: Published, cubes: Mapping[str, object]) -> dict:
 
 
 def number_text(value: float, error: float) -> str:
-    """A number with its error in brackets, in units of the last digits: .2028(2) is written 0.2028(2)."""
+    """A number with its error in brackets, in units of the last digits, such as 0.2028(2)."""
     if error <= 0:
         return f"{value:.4g}"
     digits = max(0, 1 - math.floor(math.log10(error) + 1e-9))

@@ -262,7 +262,7 @@ VARIABLES = (
         "whether an informed start ends at the same fixed point while a layer is held",
         "",
         "true or false",
-        "no overlap differs by more than .01 between the starts at the smallest and at the largest overlap, both converged",
+        "no overlap differs by more than 0.01 between the starts at the smallest and at the largest overlap, both converged",
     ),
     Variable(
         "held_residual",

@@ -25,7 +25,7 @@ def extrapolated(values, converged):
 
 @pytest.mark.parametrize(("name", "alpha"), [("linear", 0.06), ("softmax", 0.08), ("hardmax", 0.2)])
 def test_actual_and_predicted_error_extrapolate_to_state_evolution(name, alpha):
-    """rho = .5, two tokens; means over the converged data sets."""
+    """rho = 0.5, two tokens; means over the converged data sets."""
     channel = make_channel(name, 2)
     error, predicted = np.empty((2, len(DIMENSIONS), DATA_SETS))
     converged = np.empty(error.shape, dtype=bool)

@@ -18,8 +18,8 @@ from attention_limits.numerics.solvers import anderson
 pytestmark = pytest.mark.slow
 
 SEEDS = 6
-# Errors exceed the limit by corrections of order 1/d: at d = 100 by .010 to .021 on average over the settled points of the
-# experiments; times d, linear scores at alpha = .08 have 1.8(4), .5(5) and 1.4(16) at d = 50, 100, 200. Added to three standard
+# Errors exceed the limit by corrections of order 1/d: at d = 100 by 0.010 to 0.021 on average over the settled points of the
+# experiments; times d, linear scores at alpha = 0.08 have 1.8(4), 0.5(5) and 1.4(16) at d = 50, 100, 200. Added to three standard
 # errors.
 COEFFICIENT = 2.0
 
@@ -63,7 +63,7 @@ def runs(request):
 
 
 def test_error_is_that_of_the_state_evolution(runs):
-    """Within three standard errors over six data sets and the correction of the finite size: false-alarm rate .03 for
+    """Within three standard errors over six data sets and the correction of the finite size: false-alarm rate 0.03 for
     Student's t of five degrees, if the correction is zero; the seeds are fixed."""
     case, found, predicted = runs
     final = np.array([run.error[-1] for run in found])
@@ -114,8 +114,8 @@ SLOW = [("linear", 0.1, 0.025), ("softmax", 0.1, 0.04), ("softmax", 0.5, 0.18)]
 @pytest.mark.parametrize(("name", "ratio", "alpha"), SLOW)
 def test_arrives_at_a_fixed_point_which_four_times_the_effort_keeps(name, ratio, alpha):
     """d = 60. A converged error stays within 5 % when the iteration goes on to a quarter of the tolerance. It need not get there:
-    with six columns one of the data sets ends in a cycle of residuals between 1.1e-3 and 3.5e-3, its error between .2705 and
-    .2714."""
+    with six columns one of the data sets ends in a cycle of residuals between 1.1e-3 and 3.5e-3, its error between 0.2705 and
+    0.2714."""
     channel = make_channel(name, 2)
     for rng in np.random.default_rng(66).spawn(2):
         data = matrix_amp.draw_dataset(channel, Sizes(samples(alpha, 60), 60, round(ratio * 60)), rng)
@@ -126,9 +126,10 @@ def test_arrives_at_a_fixed_point_which_four_times_the_effort_keeps(name, ratio,
 
 
 def test_few_samples_of_small_width_at_dimension_400():
-    """rho = 0.1, alpha = 0.025, linear scores, the limit being .4286: predicted and actual error within 10 % of each other and of
-    the limit. With the limit V of the response instead of V' they are .507 and .458, or further apart: 10.7 %, and 18 % and 7 %
-    above the limit. The actual error has a relative standard deviation of 2 %, from sqrt(2 / n) and the spread of tr S^2."""
+    """rho = 0.1, alpha = 0.025, linear scores, the limit being 0.4286: predicted and actual error within 10 % of each other and
+    of the limit. With the limit V of the response instead of V' they are 0.507 and 0.458, or further apart: 10.7 %, and 18 %
+    and 7 % above the limit. The actual error has a relative standard deviation of 2 %, from sqrt(2 / n) and the spread of tr
+    S^2."""
     channel = make_channel("linear", 2)
     data = matrix_amp.draw_dataset(channel, Sizes(samples(0.025, 400), 400, 40), np.random.default_rng(67))
     run = matrix_amp.run(channel, data, amp_settings(tolerance=1e-2))
@@ -175,7 +176,7 @@ def test_the_accelerated_iteration_has_the_fixed_point_of_the_damped_one(monkeyp
 
 
 def test_error_decreases_to_the_floor_of_the_unknown_scale():
-    """Hardmax at alpha = 5, d = 50, rho = .5: only the prior determines the scale of S. Its relative spread sqrt(2 /
+    """Hardmax at alpha = 5, d = 50, rho = 0.5: only the prior determines the scale of S. Its relative spread sqrt(2 /
     (r d)) adds 2 (1 + rho) / (r d) to the error; four standard deviations of its chi-squared distribution are allowed."""
     channel, d, r = make_channel("hardmax", 2), 50, 25
     floor = 2.0 * 1.5 / (r * d)

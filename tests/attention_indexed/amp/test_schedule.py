@@ -24,7 +24,7 @@ def test_ends_at_the_tolerance():
 
 
 def test_a_cycle_stagnates_at_the_strongest_damping():
-    """One window is the reference, and one without progress follows, at each of .5, .75 and .875: 2 (40 + 80 + 160)."""
+    """One window is the reference, and one without progress follows, at each of 0.5, 0.75 and 0.875: 2 (40 + 80 + 160)."""
     schedule, count = follow(itertools.cycle([0.02, 0.03]))
     assert not schedule.converged
     assert schedule.damping == 0.875

@@ -47,8 +47,8 @@ def runs(request):
 
 
 def test_error_is_that_of_the_state_evolution(runs):
-    """Within three standard errors over six data sets and the correction of the finite size: false-alarm rate .03 for Student's t
-    of five degrees, if the correction is zero; the seeds are fixed. The same for the predicted error."""
+    """Within three standard errors over six data sets and the correction of the finite size: false-alarm rate 0.03 for
+    Student's t of five degrees, if the correction is zero; the seeds are fixed. The same for the predicted error."""
     _, d, found, predicted = runs
     assert 0.03 < predicted < 0.9
     for final in (

@@ -147,7 +147,7 @@ def test_far_contradicted_outputs_have_finite_gradients(tokens):
 
 
 def test_thresholds_of_weak_recovery():
-    """Computed independently: .1754(1) and .1051(1); two tokens .40341."""
+    """Computed independently: 0.1754(1) and 0.1051(1); two tokens 0.40341."""
     assert weak_recovery(ManyHardmax(2)) == pytest.approx(0.403411, abs=1e-6)
     assert weak_recovery(ManyHardmax(3)) == pytest.approx(0.1754, abs=1e-4)
     assert weak_recovery(ManyHardmax(4)) == pytest.approx(0.1051, abs=1e-4)

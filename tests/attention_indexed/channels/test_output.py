@@ -222,7 +222,7 @@ FALSE_ALARM, DATA_SETS, SHIFT = 1e-3, 6, 3.0
 
 
 def assert_agrees(channel, alpha, dimension, iterations=20):
-    """Mean error of AMP over DATA_SETS at rho = .5 against state evolution: their standard error, the bound of the theory, and
+    """Mean error of AMP over DATA_SETS at rho = 0.5 against state evolution: their standard error, the bound of the theory, and
     the effects of the finite dimension, 2 (1 + rho) / (r d) of the unknown scale among them."""
     errors = []
     for seed in range(DATA_SETS):

@@ -130,7 +130,7 @@ def test_weak_recovery_by_hand():
 
 @pytest.mark.parametrize(("name", "tokens"), CHANNELS)
 def test_generalisation_errors_are_those_of_independent_scores(name, tokens):
-    """Both errors at V = .4 from 20 000 pairs of scores: squared distance of two draws given omega, halved, and of h and omega;
+    """Both errors at V = 0.4 from 20 000 pairs of scores: squared distance of two draws given omega, halved, and of h and omega;
     false-alarm rate 1e-4 beside the uncertainty of the theory."""
     channel, rng = make_channel(name, tokens, untied=True), np.random.default_rng(24)
     nodes = row_nodes(tokens, [np.random.default_rng(seed) for seed in range(8)], channel.law)
@@ -208,7 +208,7 @@ def test_a_channel_or_prior_without_an_untied_form_is_named(name):
 
 
 def test_thresholds_of_untied_attention():
-    """Exact recovery and weak recovery of the softmax, T = 3, rho = .5: .75 / 6 and 1 / 6."""
+    """Exact recovery and weak recovery of the softmax, T = 3, rho = 0.5: 0.75 / 6 and 1 / 6."""
     model = {"channel": "softmax", "tokens": 3, "ratio": 0.5, "untied": True}
     found = thresholds(model).value
     assert found["exact recovery"] == pytest.approx(0.125)

@@ -100,7 +100,7 @@ def test_best_decay_of_linear_outputs():
     np.testing.assert_allclose(found.decay, [0.1013, 0.1208, 0.2004, 0.2814], atol=2e-4)
 
 
-# rho, K alpha of recovery, kappa, and K alpha of interpolation with the error there at tau = .05 and .25.
+# rho, K alpha of recovery, kappa, and K alpha of interpolation with the error there at tau = 0.05 and 0.25.
 THRESHOLDS = [
     (0.1, 0.315144, 0.856957, (0.547127, 2.2390), (0.526942, 10.402)),
     (0.5, 0.844350, 0.206455, (0.690000, 0.72324), (0.613928, 2.9774)),

@@ -94,7 +94,7 @@ def test_softmax_reference(tokens, alpha, score_noise, decay, expected):
 
 def test_six_tokens_agree_with_minima_of_the_objective():
     """K alpha = 2, tau = 0.1, lambda = 0.02: errors and training losses of four data sets of d = 80 within four standard errors
-    and 0.5/d; a false-alarm rate of .03 each for Student's t of three degrees, if the correction is zero; the seeds are fixed.
+    and 0.5/d; a false-alarm rate of 0.03 each for Student's t of three degrees, if the correction is zero; the seeds are fixed.
     512 nodes are right to 1 %."""
     nodes = score_nodes(6, 512, np.random.default_rng(9))
     (row,) = softmax_points(Task(RHO, 0.1, 6, 1.0), [0.05], 0.02, nodes, 1e-5, 100)
@@ -137,9 +137,9 @@ def test_a_large_decay_learns_nothing():
 
 
 def test_many_samples_of_a_noisy_softmax_do_not_recover():
-    """Noise inside the softmax makes the model wrong: S tends to .87617 S*, test loss to .07408 (one-dimensional minimisation).
+    """Noise inside the softmax makes the model wrong: S tends to 0.87617 S*, test loss to 0.07408 (one-dimensional minimisation).
 
-    At alpha = 40 the prototype has mse .02446(36) and test loss .07457.
+    At alpha = 40 the prototype has mse 0.02446(36) and test loss 0.07457.
     """
     nodes = score_nodes(2, 4096, np.random.default_rng(2))
     (row,) = softmax_points(Task(RHO, 0.25, 2, 1.0), [40.0], 0.01, nodes, 1e-6, 100)

@@ -165,7 +165,7 @@ def test_state_evolution_is_the_limit_of_minima(name):
     """The objective of minima at d = 60, whose finite-size correction is small, and their error, whose correction is c / d.
 
     Six data sets; four standard errors, and for the error 1 / d of the squared norm of the teacher: larger corrections than met
-    for tied S, .75 / d at an error of .12.
+    for tied S, 0.75 / d at an error of 0.12.
     """
     teacher, beta, alpha, tau, decay = CASES[name]
     task, prior = Task(teacher, tau, 2, beta), teacher.prior

@@ -86,7 +86,7 @@ def test_more_starts_leave_the_first_ones_unchanged(tmp_path):
 
 
 def test_phases_of_two_layers(tmp_path):
-    """Width .003 has a jump, .2 has none on all nodes. The curve of fixed points runs from the prior to the smallest error."""
+    """Width 0.003 has a jump, 0.2 has none on all nodes. The curve of fixed points runs from the prior to the smallest error."""
     found = computed(load(tmp_path, PHASES).estimators["two_layers_phases"], [0])
     narrow, wide = (found.sel(ratio=ratio, replica=0) for ratio in (0.003, 0.2))
     assert not narrow.unique

@@ -40,7 +40,7 @@ def test_a_flag_that_an_estimator_lacks_does_not_count():
 
 
 def test_a_mean_has_the_replicas_that_pass_and_at_least_the_error_of_their_nodes():
-    """Two values of one branch, and one of the other that fails: .9 and .2 are not averaged."""
+    """Two values of one branch, and one of the other that fails: 0.9 and 0.2 are not averaged."""
     cube = points(unique=[[1, 1, 0], [0, 0, 0]])
     cube["mse"][:] = [[0.9, 0.9, 0.2], [0.9, 0.9, 0.2]]
     cube["mse_node_error"] = xr.full_like(cube.mse, 0.02)

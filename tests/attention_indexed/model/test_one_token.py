@@ -117,7 +117,7 @@ def test_channel_identities(channel):
 @pytest.mark.parametrize(("untied", "noise", "alpha"), [(False, 0.25, 0.37), (False, 0.0, 0.28), (True, 0.25, 0.6)])
 def test_amp_arrives_at_the_state_evolution(untied, noise, alpha):
     """rho = 0.5, d = 80, eight data sets: errors and predictions within three standard errors and 2/d; a false-alarm rate of
-    .02 each for Student's t of seven degrees, if the correction is zero; the seeds are fixed."""
+    0.02 each for Student's t of seven degrees, if the correction is zero; the seeds are fixed."""
     channel, d = make_channel("linear", 1, untied=untied, noise=noise), 80
     prior, found = Product(0.5) if untied else None, []
     for rng in np.random.default_rng(7).spawn(8):
@@ -133,7 +133,7 @@ def test_amp_arrives_at_the_state_evolution(untied, noise, alpha):
 @pytest.mark.slow
 def test_weight_decay_of_one_token():
     """Two algorithms reach one minimum, stationary in S; the mean error of eight sets at d = 80 is that of the theory within
-    three standard errors and 2/d; a false-alarm rate of .02 if the correction is zero; the seeds are fixed."""
+    three standard errors and 2/d; a false-alarm rate of 0.02 if the correction is zero; the seeds are fixed."""
     alpha, decay, noise, errors = 0.4, 0.3, 0.125, []
     for rng in np.random.default_rng(8).spawn(8):
         data = draw_data(sizes(alpha, 0.5, 80), 1, None, noise, rng)

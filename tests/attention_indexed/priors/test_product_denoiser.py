@@ -145,7 +145,7 @@ def test_matrices_of_dimension_300(ratio, noise):
 
 
 def test_no_denoiser_with_the_same_vectors_is_better():
-    """d = 200, rho = .3: the error of best singular values u_k^T S v_k, which know S, is below by less than 4 per cent."""
+    """d = 200, rho = 0.3: the error of best singular values u_k^T S v_k, which know S, is below by less than 4 per cent."""
     rng, d = np.random.default_rng(13), 200
     S = draw_untied(d, 60, rng)
     left, values, right = np.linalg.svd(S + np.sqrt(0.2 / d) * rng.standard_normal((d, d)))
@@ -167,7 +167,7 @@ def test_response_is_the_divergence():
 
 
 def test_values_outside_of_the_support_continue():
-    """rho = .2, D = .01: xi is continuous at the three ends, grows between the bulks, and far above is lambda - 2 D / lambda.
+    """rho = 0.2, D = 0.01: xi is continuous at the three ends, grows between the bulks, and far above is lambda - 2 D / lambda.
     Without a gap xi above the support is that of its end."""
     low, high, gap = denoiser.panels(0.2, 0.01)
     assert gap

@@ -85,7 +85,7 @@ CASES = [("linear", 2, 4.0, 0.12), ("softmax", 3, 0.25, 0.08), ("hardmax", 2, 4.
 @pytest.mark.parametrize(("name", "tokens", "aspect", "alpha"), CASES)
 def test_amp_arrives_at_the_state_evolution(name, tokens, aspect, alpha):
     """rho = 0.4, d = 80, six data sets: errors, predictions, and errors of the posterior mean of the output on fresh data agree
-    within three standard errors and 2/d, as for square S: a false-alarm rate of .03 each for Student's t of five degrees, if the
+    within three standard errors and 2/d, as for square S: a false-alarm rate of 0.03 each for Student's t of five degrees, if the
     correction is zero; the seeds are fixed."""
     channel, prior, d = make_channel(name, tokens, untied=True), RectangularProduct(0.4, aspect), 80
     found = []

@@ -22,7 +22,8 @@ def number(text, words):
 
 
 def test_softmax_counts_its_equations(capsys):
-    """K = T^2 + T - 2 = 10 equations: alpha_w = rho / K in the limit of small width, alpha_rec = 2 nu / K = .075 at rho = .5."""
+    """K = T^2 + T - 2 = 10 equations: alpha_w = rho / K in the limit of small width, alpha_rec = 2 nu / K = 0.075 at rho =
+    0.5."""
     text = printed(capsys, "--channel", "softmax", "--tokens", "3", "--ratio", "0.5")
     assert number(text, "n / (d r) =") == pytest.approx(0.1)
     assert number(text, "exact recovery: n / d^2 =") == pytest.approx(0.075)
@@ -31,7 +32,7 @@ def test_softmax_counts_its_equations(capsys):
 
 
 def test_hardmax_has_no_exact_recovery(capsys):
-    """1 / (2 f(0)) = .40341 and (1 + rho) pi nu^2 / (2 J^2) with J = 1.80639457, nu = .375, in closed form."""
+    """1 / (2 f(0)) = 0.40341 and (1 + rho) pi nu^2 / (2 J^2) with J = 1.80639457, nu = 0.375, in closed form."""
     text = printed(capsys, "--channel", "hardmax", "--tokens", "2", "--ratio", "0.5")
     assert number(text, "n / (d r) =") == pytest.approx(0.40341, abs=1e-5)
     tail = 1.5 * np.pi * 0.375**2 / (2 * 1.80639457**2)
@@ -48,13 +49,13 @@ def test_the_error_passes_one_half_at_the_ends_of_the_range(capsys, ratio):
 
 
 def recovery(name, **parameters):
-    """Row of exact recovery of a channel of `channels_of_files`, two tokens, rho = .5."""
+    """Row of exact recovery of a channel of `channels_of_files`, two tokens, rho = 0.5."""
     model = {"channel": f"channels_of_files.py:{name}", "tokens": 2, "ratio": 0.5, "parameters": parameters}
     return thresholds(model, project=Path(__file__).parents[1]).loc["exact recovery"]
 
 
 def test_a_channel_of_a_file_counts_its_equations_by_its_information():
-    """y = h_11 has the information K / V with K = 2: alpha_rec = 2 nu / K = .375, within the stated bound."""
+    """y = h_11 has the information K / V with K = 2: alpha_rec = 2 nu / K = 0.375, within the stated bound."""
     row = recovery("FirstScore")
     assert row.value == pytest.approx(0.375, abs=row.error)
     assert 0 < row.error < 0.1

@@ -56,7 +56,7 @@ def test_all_decays_see_the_same_data(tmp_path):
 
 
 def test_state_evolution_of_linear_scores(tmp_path):
-    """Thresholds, dimensions and the Bayes-optimal error .31108 at alpha K = .6."""
+    """Thresholds, dimensions and the Bayes-optimal error 0.31108 at alpha K = 0.6."""
     document = theory(LINEAR, weight_decay=[0.0, 0.1])
     found = computed(load(tmp_path, document).estimators["erm_state_evolution"])
     assert found.spectrum_density.dims == ("alpha", "weight_decay", "replica", "bulk", "place")

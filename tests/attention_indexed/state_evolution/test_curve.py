@@ -87,7 +87,7 @@ def test_published_hardmax_decays_more_slowly():
 
 
 def test_weak_recovery_thresholds():
-    """1/K where outputs give equations; .40341 for the hardmax, against .56327 of the published channel (computed
+    """1/K where outputs give equations; 0.40341 for the hardmax, against 0.56327 of the published channel (computed
     independently)."""
     assert weak_recovery(make_channel("softmax", 2)) == 0.25
     assert weak_recovery(make_channel("linear", 3)) == pytest.approx(1 / 12)

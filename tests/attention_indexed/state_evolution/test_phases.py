@@ -32,7 +32,7 @@ from attention_limits.interface.thresholds import thresholds
 
 FILE = Path(__file__).parents[1] / "channels_of_files.py"
 RATIO, Q = 0.05, 1.05
-# |h_12 + shift| with noise of variance spread at rho = .05: information-theoretic and algorithmic threshold of an independent
+# |h_12 + shift| with noise of variance spread at rho = 0.05: information-theoretic and algorithmic threshold of an independent
 # program of this project, three digits.
 THRESHOLDS = {(0.0, 0.01): (0.0701, 0.0973), (0.3, 0.01): (0.0681, 0.0784)}
 
@@ -56,7 +56,7 @@ def test_thresholds_are_those_of_independent_programs(model):
 
 @pytest.mark.parametrize("shift", [0.0, 0.15])
 def test_without_noise_exact_recovery_wins_from_as_many_equations_as_parameters_on(shift):
-    """F -> infinity at V -> 0 once alpha > 2 nu / K, K = 2: alpha_IT = rho - rho^2 / 2 = .04875. alpha_alg by quadrature."""
+    """F -> infinity at V -> 0 once alpha > 2 nu / K, K = 2: alpha_IT = rho - rho^2 / 2 = 0.04875. alpha_alg by quadrature."""
     (hard,) = hard_ranges(made(shift, 0.0))
     assert hard.begin.alpha == pytest.approx(0.04875, abs=hard.begin.error)
     assert hard.begin.error < 0.02 * 0.04875
@@ -193,7 +193,7 @@ def test_three_branches_take_over_by_their_free_entropies(channel, jumps):
 
 
 def test_a_users_output_with_noise_has_both_thresholds():
-    """|h_12 + .3| without a posterior: noise of variance .01 comes from the key. The reference as above."""
+    """|h_12 + 0.3| without a posterior: noise of variance 0.01 comes from the key. The reference as above."""
     parameters = {"shape": "size", "shift": 0.3}
     model = {"channel": f"{FILE.name}:NoiselessShape", "tokens": 2, "ratio": RATIO, "output_noise": 0.01}
     rows = thresholds({**model, "parameters": parameters}, project=FILE.parent)

@@ -23,9 +23,9 @@ from attention_limits.interface.thresholds import thresholds
 
 FILE = Path(__file__).parents[1] / "channels_of_files.py"
 RATIO, Q = 0.05, 1.05
-# |h_12 + shift| with noise of variance spread at rho = .05: the end of the uninformed branch, by quadrature over omega, h and the
-# noise (`by_quadrature`, 61 x 1801 x 21 nodes) and a search for the largest alpha(D). Independent programs of this project have
-# .095, .0973, .0876 and .0784.
+# |h_12 + shift| with noise of variance spread at rho = 0.05: the end of the uninformed branch, by quadrature over omega, h and
+# the noise (`by_quadrature`, 61 x 1801 x 21 nodes) and a search for the largest alpha(D). Independent programs of this project
+# have 0.095, 0.0973, 0.0876 and 0.0784.
 ENDS = {(0.0, 0.0): 0.095381, (0.0, 0.01): 0.097144, (0.15, 0.0): 0.087586, (0.3, 0.01): 0.078367}
 # From the same quadrature: alpha and the uninformed error.
 ERRORS = {
@@ -62,7 +62,7 @@ def by_quadrature(channel, V):
 @pytest.mark.parametrize(("shift", "spread"), ENDS)
 def test_information_is_that_of_a_quadrature(shift, spread):
     """Also between the nodes of the table and near V = Q, where omega is small. Within twice the stated bound: four standard
-    errors of eight groups, a false-alarm rate of .005 for each number; the outputs are fixed."""
+    errors of eight groups, a false-alarm rate of 0.005 for each number; the outputs are fixed."""
     channel = made(shift, spread)
     for V in (0.999, 0.99, 0.93, 0.6, 0.2):
         allowed = 2.0 * channel.uncertainty(V, Q)

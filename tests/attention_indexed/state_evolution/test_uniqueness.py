@@ -53,7 +53,7 @@ def test_untied_channels_are_unique_at_every_alpha(name):
 
 
 def test_a_hidden_sign_makes_several():
-    """The share that |h_12| explains falls to zero at Q = 1, and to 2 % of its largest value at rho = .05."""
+    """The share that |h_12| explains falls to zero at Q = 1, and to 2 % of its largest value at rho = 0.05."""
     found = uniqueness(phases(SampledChannel(Size(2, 0.0, 0.01)), 0.05))
     assert found.by == SEVERAL
     assert found.channel > 0.5
@@ -65,7 +65,7 @@ def test_a_sign_with_noise_is_unique():
 
 
 class Falling:
-    """V information rises up to V = .4 and falls by a few percent beyond, where V / D falls faster."""
+    """V information rises up to V = 0.4 and falls by a few percent beyond, where V / D falls faster."""
 
     tokens, law, equations, ties, closed_form = 2, SYMMETRIC, None, None, True
 
@@ -83,7 +83,7 @@ def test_a_curve_that_falls_is_followed_where_a_factor_does_not():
 
 
 class Unknown(Falling):
-    """The same, sampled, and not resolved between V = .1 and V = .2."""
+    """The same, sampled, and not resolved between V = 0.1 and V = 0.2."""
 
     closed_form = False
 

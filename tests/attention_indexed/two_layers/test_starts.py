@@ -31,7 +31,7 @@ def evolution(folder, model, alpha, replicas=1, **solver):
 
 
 def test_near_a_jump_both_branches_are_stored_and_no_point_counts(tmp_path):
-    """Width 0.01 at c = 0, beta = 10, alpha = 0.0322: V = (.884, .292) from V = 1 and (.257, .170) from V = .001 with 1024
+    """Width 0.01 at c = 0, beta = 10, alpha = 0.0322: V = (0.884, 0.292) from V = 1 and (0.257, 0.170) from V = 0.001 with 1024
     nodes, both stable. A scrambling of 128 nodes may lose a branch; one of its quarters then has both, or another one."""
     found = evolution(tmp_path, JUMP, [0.0322], replicas=4, nodes=128).isel(alpha=0)
     assert not np.any(passed(found, "mmse_by_layer", unique=True) == 1)
@@ -70,9 +70,9 @@ def test_an_iteration_without_a_fixed_point_is_not_called_unique(tmp_path):
 
 
 def test_the_nodes_of_the_experiment_suffice_next_to_recovery(tmp_path):
-    """alpha_rec = .375: at .38 both layers are recovered in each of six scramblings. At .35, where 1024 nodes give .070(3), six
-    scramblings scatter by at most 10 %; those of 128 nodes with squared means scatter by 14 % at c = 1 and by 60 % at c = 0. The
-    scatter is 3 %: false-alarm rate below 1e-6."""
+    """alpha_rec = 0.375: at 0.38 both layers are recovered in each of six scramblings. At 0.35, where 1024 nodes give 0.070(3),
+    six scramblings scatter by at most 10 %; those of 128 nodes with squared means scatter by 14 % at c = 1 and by 60 % at c =
+    0. The scatter is 3 %: false-alarm rate below 1e-6."""
     path = Path(__file__).parents[3] / "config" / "attention_indexed" / "experiments" / "two_layers_skip.yaml"
     solver = read_yaml(path)["estimators"][NAME]["solver"]
     found = evolution(tmp_path, {"ratio": 0.5, "skip": 1.0}, [0.35, 0.38], replicas=6, **solver)
@@ -91,7 +91,7 @@ def test_the_nodes_of_the_experiment_suffice_next_to_recovery(tmp_path):
 )
 def test_posterior_variances_scatter_less_than_squared_means(model, nodes, V, limit):
     """Next to recovery the sum of the k_l decides V. Standard deviation over 12 scramblings. With squared means and overlaps
-    alone it is .14 and .50. The limit is at least twice that of 24 other scramblings: chi^2 of 11 degrees, false-alarm rate
+    alone it is 0.14 and 0.50. The limit is at least twice that of 24 other scramblings: chi^2 of 11 degrees, false-alarm rate
     below 1e-4."""
     points = (gaussian_nodes(model.node_dimension, nodes, np.random.default_rng(seed), 1.0) for seed in range(12))
     found = [model.part(seed).averages(V, some).information.sum() for seed, some in enumerate(points)]

@@ -79,7 +79,7 @@ def test_the_factor_is_that_of_students_law(count):
 
 @pytest.mark.parametrize("count", [2, 3, 4, 8])
 def test_one_error_holds_the_mean_of_normal_replicas_with_the_stated_probability(count):
-    """4000 means; five standard deviations of the fraction, one false alarm in 10^6; without the factor .50, .58, .61."""
+    """4000 means; five standard deviations of the fraction, one false alarm in 10^6; without the factor 0.50, 0.58, 0.61."""
     values = np.random.default_rng(5).standard_normal((4000, count))
     mean, error = mean_and_error(values, axis=1)
     expected = 0.6827 if count < 8 else 2.0 * stats.t.cdf(1.0, 7) - 1.0
@@ -115,7 +115,7 @@ def test_two_sides_of_a_jump(replicas):
 
 
 def test_a_mean_has_at_least_the_error_that_its_replicas_show():
-    """Three equal values of error .3; values that scatter by more; a value without an error, and none at all."""
+    """Three equal values of error 0.3; values that scatter by more; a value without an error, and none at all."""
     nan = np.nan
     values = [[1.0, 1.0, 1.0], [0.0, 3.0, nan], [2.0, 2.0, nan], [nan, nan, nan]]
     own = [[0.3, 0.3, 0.3], [0.3, 0.3, 0.3], [0.4, nan, 0.3], [0.3, 0.3, 0.3]]

@@ -5,7 +5,7 @@ import pytest
 
 from attention_limits.numerics.solvers.anderson import anderson
 
-# x -> M x + b with eigenvalues .99, -.9 and .5: the plain iteration gains a digit in 230 steps.
+# x -> M x + b with eigenvalues 0.99, -0.9 and 0.5: the plain iteration gains a digit in 230 steps.
 MATRIX = np.diag([0.99, -0.9, 0.5])
 SHIFT = np.array([0.01, 0.5, -0.3])
 FIXED = np.linalg.solve(np.eye(3) - MATRIX, SHIFT)
@@ -20,7 +20,7 @@ def test_a_linear_map_of_three_dimensions_needs_few_steps():
     found = anderson(linear, np.zeros(3), tolerance=1e-10, max_iterations=50)
     assert found.converged
     assert found.residual <= 1e-10
-    # An error is at most the residual divided by 1 - .99.
+    # An error is at most the residual divided by 1 - 0.99.
     assert np.max(np.abs(found.value - FIXED)) <= 1e-8
     assert found.iterations <= 20
 

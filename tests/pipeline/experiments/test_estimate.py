@@ -73,7 +73,7 @@ def test_the_chunks_that_are_left_are_the_jobs_of_snakemake(project):
 
 
 def test_hours_of_the_points_that_are_left(project):
-    """Chunks at alpha 0, .2 and at .4, .6: work 3 replicas * 9 * .2 = 5.4 and 27; left are 2 replicas, 9 * 1.2 * 2 = 21.6."""
+    """Chunks at alpha 0, 0.2 and at 0.4, 0.6: work 3 replicas * 9 * 0.2 = 5.4 and 27; left are 2 replicas, 9 * 1.2 * 2 = 21.6."""
     assert found()["growth"].hours is None
     compute(project, "growth", "counting")
     assert found()["growth"].hours is None

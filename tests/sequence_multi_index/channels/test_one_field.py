@@ -176,5 +176,5 @@ def test_a_posterior_beyond_the_panels_is_not_resolved():
     assert np.all(second[far] == 1.0)
     near = np.abs(omega[:, 0, 0]) < 100.0
     assert np.all(np.isinf(effective[near]))
-    # The nearer of the fields +-1 has all of the weight, within its deviation of sqrt(.01) / 2.
+    # The nearer of the fields +-1 has all of the weight, within its deviation of sqrt(0.01) / 2.
     assert mean[near, 0] + omega[near, 0, 0] == pytest.approx(np.sign(omega[near, 0, 0]), abs=0.2)

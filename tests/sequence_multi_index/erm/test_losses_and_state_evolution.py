@@ -242,7 +242,7 @@ def test_ridge_regression_has_its_closed_form(noise, rows, tokens, V, m, q, e):
         assert np.allclose(order.q, order.m, atol=1e-12)
 
 
-# y = sign h*, alpha = 2, lambda = .1: q, m, V, misclassification, e, replicon (derived and checked independently).
+# y = sign h*, alpha = 2, lambda = 0.1: q, m, V, misclassification, e, replicon (derived and checked independently).
 PERCEPTRON = {
     "logistic": (4.145804, 1.720313, 3.976546, 0.179662, 0.571589, 0.2154),
     "hinge": (3.669608, 1.599295, 2.013003, 0.185543, 0.226402, 0.7989),
@@ -323,7 +323,7 @@ def test_untied_attention_has_the_known_values():
 
 
 def test_few_samples_are_flagged():
-    # Jump index of one layer at lambda = .1, alpha = .7: .18.
+    # Jump index of one layer at lambda = 0.1, alpha = 0.7: 0.18.
     found = fixed_point("square", ATTENTION, ATTENTION, 0.7, 0.1, tolerance=1e-5)
     assert found.jump == pytest.approx(0.18, abs=0.03)
     assert found.replicon < 1

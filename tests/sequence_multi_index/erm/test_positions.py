@@ -42,7 +42,7 @@ def fixed_point(loss, alpha, branch, nodes):
     return solve(problem, nodes, informed(problem, nodes, 0.9, 1.0), ErmStateEvolutionSolver(tolerance=1e-7))
 
 
-# Independent solution at omega = .3, 4 x 2^14 nodes: alpha, branch; q, V, theta or m, e, error on fresh data.
+# Independent solution at omega = 0.3, 4 x 2^14 nodes: alpha, branch; q, V, theta or m, e, error on fresh data.
 TABLE = [
     (2.0, "semantic", 0.11480, 12.675, 0.15814, 0.003590, 0.001404),
     (2.0, "positional", 0.05133, 11.42, 0.2577, 0.004513, 0.003478),
@@ -59,7 +59,7 @@ def test_both_solutions_have_the_known_values(loss, alpha, branch, q, V, overlap
     own, other = (order.m, order.mu) if branch == "semantic" else (order.mu, order.m)
     assert found.converged
     assert np.all(other == 0.0)
-    # Few nodes show the jumps of the positional solution (J = .05 to .06) less well.
+    # Few nodes show the jumps of the positional solution (J = 0.05 to 0.06) less well.
     wide = 3.0 if branch == "positional" else 1.0
     assert [order.q.item(), abs(own).item()] == pytest.approx([q, overlap], rel=0.005 * wide)
     assert order.V.item() / VARIANCE == pytest.approx(V, rel=0.015 * wide)
@@ -76,7 +76,7 @@ def test_the_best_constant_attention_has_the_known_error(loss):
 
 
 def test_the_transitions_have_the_known_places(loss):
-    # 2^14 nodes: alpha_c(.35) = 1.4723(4), alpha_l(.35) = 1.798(2). 2^12 nodes err by .5 %.
+    # 2^14 nodes: alpha_c(0.35) = 1.4723(4), alpha_l(0.35) = 1.798(2). 2^12 nodes err by 0.5 %.
     found = transitions(loss, RIDGE, channel(loss, 0.35), TransitionSolver())
     assert found["energy"].alpha == pytest.approx(1.4723, rel=0.01)
     assert found["constant"].alpha == pytest.approx(1.798, rel=0.01)
@@ -126,7 +126,7 @@ def test_minimisation_finds_the_solutions_of_the_theory(loss, link, alpha, branc
     expected = [abs(theory.order.m if branch == "semantic" else theory.order.mu).item(), theory.objective]
     values = [minimum(loss, link, alpha, branch, seed) for seed in range(8)]
     mean, error = np.mean(values, axis=0), np.std(values, axis=0, ddof=1) / np.sqrt(8)
-    # The theory of the positional solution is doubtful by 1 to 3 % (J = .06).
+    # The theory of the positional solution is doubtful by 1 to 3 % (J = 0.06).
     doubt = 0.0 if branch == "semantic" else 0.03
     assert np.all(np.abs(mean - expected) < 4.0 * error + doubt * mean)
 
@@ -138,7 +138,7 @@ def test_a_drawn_target_moves_the_overlap_with_its_norm(loss):
         for norm in (0.96, 1.04)
     ]
     small, large = (fixed_point(loss, 2.0, "semantic", one).order.m.item() / VARIANCE for one in nodes)
-    # A fit to ten data sets of D = 1000 with drawn targets gives the slope .70.
+    # A fit to ten data sets of D = 1000 with drawn targets gives the slope 0.70.
     assert (large - small) / 0.08 == pytest.approx(0.7, abs=0.15)
 
 
@@ -152,7 +152,7 @@ def nodes_of_degree_seven():
     return np.sqrt(2.0) * np.array(points), weights
 
 
-# Cui et al. 2024, files of their code at omega = .3: branch, alpha; q, V, theta or m.
+# Cui et al. 2024, files of their code at omega = 0.3: branch, alpha; q, V, theta or m.
 PUBLISHED = [
     ("semantic", 2.0, 0.1141502, 12.327886, 0.1585606),
     ("semantic", 1.25, 0.0818825, 17.267010, 0.1217150),
@@ -189,5 +189,5 @@ def test_the_nodes_of_the_paper_give_its_values(loss, branch, alpha, q, V, overl
         change, at = np.max(np.abs(new - at)), 0.8 * at + 0.2 * new
         if change < 1e-6:
             break
-    # They differ by .1 to .2 %; the converged V at alpha = 2 is 12.675 and 11.42.
+    # They differ by 0.1 to 0.2 %; the converged V at alpha = 2 is 12.675 and 11.42.
     assert [at[0], at[1], at[2] + at[3]] == pytest.approx([q, V, overlap], rel=4e-3)

@@ -91,7 +91,7 @@ def test_gamp_reaches_the_minimum_of_lbfgs():
     assert found.converged
     assert passed.converged
     assert np.allclose(passed.weights, found.weights, atol=1e-5)
-    # The susceptibility of state evolution at alpha = 2, lambda = .1 is 1.656.
+    # The susceptibility of state evolution at alpha = 2, lambda = 0.1 is 1.656.
     assert passed.variance.item() == pytest.approx(1.656, rel=0.1)
 
 

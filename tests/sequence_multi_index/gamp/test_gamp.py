@@ -113,7 +113,7 @@ def test_an_estimate_that_runs_away_is_not_converged():
 
 def test_an_informed_start_is_the_posterior_mean_of_its_observation():
     """q W + sqrt(q (1 - q)) N and V = 1 - q for normal weights; without data and side information GAMP then forgets it. For signs
-    E tanh(r + sqrt(r) z) at r = q / (1 - q). D = 40000: five standard deviations are .015."""
+    E tanh(r + sqrt(r) z) at r = q / (1 - q). D = 40000: five standard deviations are 0.015."""
     generator = np.random.default_rng(96)
     for prior, overlap in ((standard_normal(1), 0.7), (binary(1, 0.0), 0.8128)):
         teacher = prior.draw(40000, generator)
@@ -124,8 +124,8 @@ def test_an_informed_start_is_the_posterior_mean_of_its_observation():
 
 @pytest.mark.parametrize(("informed_start", "least", "most"), [(0.999, 0.995, 1.005), (None, 0.1, 0.9)])
 def test_gamp_stays_at_the_fixed_point_of_its_start_in_a_hard_phase(informed_start, least, most):
-    """Fixed points at Q = .69 (uninformed) and Q = 1 (informed). Of 40 data sets all informed runs but one ended at 1, this one
-    flagged, and all others between .19 and .85: of three other data sets one in ten triples would fail. The seeds are fixed."""
+    """Fixed points at Q = 0.69 (uninformed) and Q = 1 (informed). Of 40 data sets all informed runs but one ended at 1, this one
+    flagged, and all others between 0.19 and 0.85: of three other data sets one in ten triples would fail. The seeds are fixed."""
     for seed in (1, 2, 3):
         found, data = in_the_hard_phase(seed, 100, informed_start)
         assert least < abs(found.overlap[-1, 0, 0]) / np.mean(data.teacher**2) < most

@@ -219,7 +219,7 @@ def test_state_evolution_of_the_binary_perceptron():
     assert_mean(found, wanted, allowance=2e-3)
     both = branches(channel, 1.3, sets[0], completed(settings, gap=0.01), prior=prior)
     assert both.free_entropy[1] == pytest.approx(-np.log(2.0), abs=1e-3)
-    # The gain at 1.3 is .021, its error on 1024 nodes .003.
+    # The gain at 1.3 is 0.021, its error on 1024 nodes 0.003.
     assert both.free_entropy[1] - both.free_entropy[0] == pytest.approx(0.021, abs=5 * 0.003)
     assert solve(channel, 1.6, sets[0], 1e-3, settings, prior=prior).value[0, 0] > 1.0 - 1e-5
 

@@ -18,7 +18,7 @@ def test_phase_retrieval(capsys):
     # freedom exceeds 12.9 with probability 1e-3; rounding to four digits comes on top.
     assert abs(alpha - 0.5) < 12.9 * error + 1e-4
     assert "finite sum" in printed
-    # Recovery is optimal from 1 on, and message passing reaches it from 1.128 on (`test_phases`). A bracket has the width .01
+    # Recovery is optimal from 1 on, and message passing reaches it from 1.128 on (`test_phases`). A bracket has the width 0.01
     # alpha, and its half is part of the error; the scatter of four replicas of 1024 nodes is below it. Three errors, fixed seed.
     for words, wanted in (("exact recovery is Bayes-optimal", 1.0), ("AMP recovers exactly", 1.128)):
         alpha, error = map(float, re.search(rf"{words} from alpha = (\S+) ± (\S+) on", printed).groups())

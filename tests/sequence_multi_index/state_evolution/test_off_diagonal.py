@@ -30,7 +30,7 @@ def iterated(overlap, nodes):
 
 
 def test_a_generic_start_of_the_state_evolution_becomes_diagonal():
-    """Q_12 is that of a diagonal start on the same nodes: what is left is their scatter, at most .01 on 128 nodes, and the mean
+    """Q_12 is that of a diagonal start on the same nodes: what is left is their scatter, at most 0.01 on 128 nodes, and the mean
     of four scramblings is zero within it. Student's law of three degrees of freedom at 5.8 errors: one false alarm in a hundred
     over the choice of the seed, which is fixed."""
     rng, left = np.random.default_rng(62), []

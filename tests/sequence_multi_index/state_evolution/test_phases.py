@@ -44,7 +44,7 @@ def test_phases_of_phase_retrieval():
     [(3.0, {}, 0.6529, 0.1615, EASY), (1.8, {"prior": {"name": "binary"}}, 0.4585, 0.2434, HARD)],
 )
 def test_random_starts_of_a_committee_end_at_the_specialised_point(alpha, prior, diagonal, off, phase):
-    """Every start leaves the unspecialised overlap, (.403, .402) for normal weights, which is unstable; exact values of
+    """Every start leaves the unspecialised overlap, (0.403, 0.402) for normal weights, which is unstable; exact values of
     `test_stability`. The informed start of binary weights keeps exact recovery, of larger free entropy: hard. One scrambling of
     256 nodes scatters by 1.4e-3: eight standard deviations of the mean of three, and the tolerance."""
     model, solver = {"link": "committee", "rows": 2, **prior}, {"starts": 2, "nodes": 256}
@@ -61,7 +61,7 @@ def test_random_starts_of_a_committee_end_at_the_specialised_point(alpha, prior,
 
 def test_perfect_recovery_of_the_binary_perceptron_is_optimal_from_its_published_threshold_on():
     """1.245 (Gyorgyi 1990, Phys. Rev. A 41, 7097). Four standard errors of the joint gain, whose floor is that of few nodes, and
-    .002 for the chord between 1.2 and 1.3; the phases on both sides are decided."""
+    0.002 for the chord between 1.2 and 1.3; the phases on both sides are decided."""
     model = {"link": "sign_product", "rows": 1, "prior": {"name": "binary"}}
     cube = al.compute(ESTIMATOR, model, {"alpha": [1.2, 1.3]}, solver={"nodes": 1024}, replicas=8)
     alpha, error = readings.equal_free_entropy(cube)

@@ -41,8 +41,8 @@ def test_cosine_after_batches_has_no_sign():
 def test_gradient_descent_follows_the_public_curve():
     """After 100 and 1700 batches, six data sets at D = 500: the mean |cos| of a layer against the published eight runs.
 
-    Teacher and start are those of the notebook, by its seeds: all its runs have one start, whose |cos| is .01 where independent
-    directions have .036, so that it learns later than other starts. Student's limits with five degrees of freedom for a
+    Teacher and start are those of the notebook, by its seeds: all its runs have one start, whose |cos| is 0.01 where independent
+    directions have 0.036, so that it learns later than other starts. Student's limits with five degrees of freedom for a
     false-alarm rate of 1e-3 per comparison, four comparisons.
     """
 
@@ -62,7 +62,7 @@ def test_gradient_descent_follows_the_public_curve():
         blocks = [Block(sequences[None], outputs[None], part) for part in (order[:, :100], order[:, 100:])]
         path = descend(link, blocks, 0.9 * start[None, None], teacher[None], descent_settings(15.0, 0.07, 3))
         found.append(np.abs(path.cosine[0, 0]))
-    # The files begin after the three steps on the first batch, with .0082(2) and .0124(9) times the length of the teacher.
+    # The files begin after the three steps on the first batch, with 0.0082(2) and 0.0124(9) times the length of the teacher.
     np.testing.assert_allclose(found[0][0], [0.0087, 0.0127], atol=0.003)
     mean, error = np.mean(found, axis=0)[1:], np.std(found, axis=0, ddof=1)[1:] / np.sqrt(replicas)
     rows = FIG2_DESCENT[np.isin(FIG2_DESCENT[:, 0], [100, 1700])]

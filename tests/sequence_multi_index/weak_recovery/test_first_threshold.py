@@ -162,7 +162,7 @@ def test_thresholds_by_means_over_cells_of_outputs(name):
 def test_bias_inverse_to_the_nodes_of_a_posterior_is_extrapolated(monkeypatch):
     """Deterministic: T of an exact channel, made larger by 1 + 16 / S for a posterior of S nodes.
 
-    Without the extrapolation 1 / alpha at S = 512 is too large by 6 per cent; the square of 16 / S leaves less than .4 per cent,
+    Without the extrapolation 1 / alpha at S = 512 is too large by 6 per cent; the square of 16 / S leaves less than 0.4 per cent,
     and the error covers it.
     """
     link = RankAttention(2)

@@ -15,7 +15,7 @@ def density(x):
 
 
 class Band(Link):
-    """1 where .5 < |h| < b, else -1; with b phi(b) = .5 phi(.5) the second moment of h is the same for both outputs."""
+    """1 where 0.5 < |h| < b, else -1; with b phi(b) = 0.5 phi(0.5) the second moment of h is the same for both outputs."""
 
     rows, tokens, sign_symmetry = 1, 1, "rows"
     upper = brentq(lambda b: b * density(b) - 0.5 * density(0.5), 1.2, 4.0)

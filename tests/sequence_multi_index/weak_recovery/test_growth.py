@@ -40,7 +40,8 @@ def test_two_layers_have_the_growth_of_the_staircase():
 
 
 def test_layer_one_of_four_is_ahead_of_the_others():
-    """Where layer 1 begins to grow, at about 1.15, layers 2 and 3 have factors .75(5) and .40(3) (16 scramblings of 8192 nodes).
+    """Where layer 1 begins to grow, at about 1.15, layers 2 and 3 have factors 0.75(5) and 0.40(3) (16 scramblings of 8192
+    nodes).
 
     Limits at five standard errors of the mean of four scramblings of 2048 nodes (Student, three degrees of freedom): with another
     seed a correct program fails in at most five per cent of the cases.
@@ -52,7 +53,7 @@ def test_layer_one_of_four_is_ahead_of_the_others():
 
 
 def test_next_to_no_overlap_is_the_threshold_of_the_last_layer():
-    """Two layers, Q_22 = 1e-4: alpha is .1849(7), the first threshold (two independent programs), and F_11 is that of Q = 0.
+    """Two layers, Q_22 = 1e-4: alpha is 0.1849(7), the first threshold (two independent programs), and F_11 is that of Q = 0.
 
     `agreement.assert_mean` over eight scramblings of 512 nodes, false-alarm rate 1e-4. F_11 shares its nodes with Q = 0 and
     moves by terms of order Q.
@@ -67,7 +68,7 @@ def test_next_to_no_overlap_is_the_threshold_of_the_last_layer():
 
 
 def test_layers_of_three_change_their_order_with_the_skip_strength():
-    """Layer 2 against layer 1 at Q_33 = 0.98: .73(1) at c = 1, 1.40(2) at c = 4 (8 scramblings of 2048 nodes, resolution 2).
+    """Layer 2 against layer 1 at Q_33 = 0.98: 0.73(1) at c = 1, 1.40(2) at c = 4 (8 scramblings of 2048 nodes, resolution 2).
 
     Paired over eight scramblings of 512 nodes, `agreement.assert_mean`, false-alarm rate 1e-4. The ratio of two noisy factors
     is biased by their squared relative error, below one per cent.
@@ -113,7 +114,7 @@ def test_threshold_of_power_laws_is_exact():
 
 
 def test_error_of_a_threshold_holds_that_of_the_grid_of_held():
-    """Curves like those at c = 8, where a chord between held = .998 and .9995 lies .01 above the crossing.
+    """Curves like those at c = 8, where a chord between held = 0.998 and 0.9995 lies 0.01 above the crossing.
 
     log factor = 1.05 x - 0.05 x^2, log alpha = 0.2 x + 0.03 x^2 with x = -log(1 - Q) - 7: the threshold is 1 at x = 0.
     """
@@ -130,7 +131,7 @@ def test_error_of_a_threshold_holds_that_of_the_grid_of_held():
     assert abs(coarse - 1.0) <= error
     fine, less = found([0.99, 0.995, 0.998, 0.9986, 0.9992, 0.9995, 0.9998])
     assert abs(fine - 1.0) <= less < 0.3 * error
-    # A factor that few nodes raise by 1 % moves the crossing by .01 / 1.05 and alpha by 0.2 times this.
+    # A factor that few nodes raise by 1 % moves the crossing by 0.01 / 1.05 and alpha by 0.2 times this.
     more = found([0.99, 0.995, 0.998, 0.9986, 0.9992, 0.9995, 0.9998], node_error=0.01)[1]
     assert np.sqrt(more**2 - less**2) == pytest.approx(0.0019, rel=0.1)
 
@@ -146,8 +147,8 @@ def held_of(experiment):
 def test_grid_of_the_experiment_locates_the_threshold(skip, about):
     """Layer 1 of three: the grid of layer_order_skip against a root on the same 512 nodes, mean over three scramblings.
 
-    On one scrambling the curves are rough by .001, so that the root moves by this; the allowance is twice that. With held = .998,
-    .9995 and a chord the difference is .013 at c = 8.
+    On one scrambling the curves are rough by 0.001, so that the root moves by this; the allowance is twice that. With held =
+    0.998, 0.9995 and a chord the difference is 0.013 at c = 8.
     """
     link, found, wanted = DeepAttention(depth=3, skip=skip), [], []
     held = [q for q in held_of("layer_order_skip") if abs(-np.log(1.0 - q) - about) < 1.2]

@@ -189,7 +189,7 @@ def test_rough_targets_are_right_or_undecided(name, tokens):
 
 @pytest.mark.parametrize("tokens", [1, 2, 3, 5])
 def test_a_feature_between_the_nodes_is_not_called_zero(tokens):
-    """An indicator of width .006: first order .0022 * .37 = 8.3e-4, which no grid of the quadratures sees."""
+    """An indicator of width 0.006: first order 0.0022 * 0.37 = 8.3e-4, which no grid of the quadratures sees."""
     found = target_exponent(Link(tokens, lambda z: (np.abs(z[:, 0] - 0.37) < 0.003) * 1.0), 2)
     exact = stats.norm.pdf(0.367) - stats.norm.pdf(0.373)
     assert found.order == 1 or not found.decided

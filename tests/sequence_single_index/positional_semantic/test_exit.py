@@ -36,7 +36,7 @@ def semantic_theory(omega, loss, rate, d, threshold=0.5, a=1.0, seeds=4):
 def test_what_is_learned_is_the_exit_continued_by_the_flow(omega, loss, rate, d, runs, linearised):
     """Seeded runs to e^2 + m^2 > 1/2 against P(semantic): binomial test at 1e-4, the theory within four of its errors.
 
-    At omega = .54 and .56 the linearised theory fails this test.
+    At omega = 0.54 and 0.56 the linearised theory fails this test.
     """
     expected, error = semantic_theory(omega, loss, rate, d)
     schedule, problem = Schedule(10**8, threshold=0.5), fixed_students.AttentionProblem(1.0, omega, loss)

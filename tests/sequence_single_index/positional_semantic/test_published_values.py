@@ -87,9 +87,10 @@ def test_lines_of_figure_4(a, steepest, global_, positional_minimum, semantic_mi
 
 
 def test_regions_of_figure_4():
-    """Columns a = .760302, .850754, .986432 of the 200 x 200 grid; at (.986432, .520603) the reference misses a narrow minimum.
+    """Columns a = 0.760302, 0.850754, 0.986432 of the 200 x 200 grid; at (0.986432, 0.520603) the reference misses a narrow
+    minimum.
 
-    omega = .520603 lies above the exact line (.520322) by 3e-4: the positional corner is a minimum there.
+    omega = 0.520603 lies above the exact line (0.520322) by 3e-4: the positional corner is a minimum there.
     """
     omega = 0.4 + 0.6 * np.arange(0, 200, 10) / 199
     a = 0.7 + 0.3 * np.array([40, 100, 190]) / 199

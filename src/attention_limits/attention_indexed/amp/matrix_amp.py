@@ -14,8 +14,8 @@ Untied attention has the same equations with x_a z_b^T in place of x_a x_b^T - d
 singular values (`denoisers.product`).
 
 2 V' G_prev is the Onsager term. V' is the mean derivative of the denoiser on the eigenvalues of R. Its limit is V, but R has
-corrections of relative order d / n. With V in place of V' errors are too large, and predicted errors even more: .45 and .51 to
-.53 for linear scores at rho = .1, alpha = .025, d = 400. V' gives .43 and .43; the limit is .4286.
+corrections of relative order d / n. With V in place of V' errors are too large, and predicted errors even more: 0.45 and 0.51 to
+0.53 for linear scores at rho = 0.1, alpha = 0.025, d = 400. V' gives 0.43 and 0.43; the limit is 0.4286.
 
 Damping acts on S_hat, log V and the Onsager term. At d = 100 the plain iteration leaves the state evolution after a few steps. It
 converges when it is damped by one half, or more (`schedule`). Steps at the first damping are combined

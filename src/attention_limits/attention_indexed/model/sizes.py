@@ -85,10 +85,10 @@ def sides(dimension: int, aspect: float) -> tuple[int, int]:
 
 
 def megabytes(size: Sizes, tokens: int, layers: int = 1, starts: int = 0, sequences: float = 1) -> int:
-    """Memory of message passing in megabytes: 300, and 8 bytes for each of .75 n T d + 8 n T^2 + 10 d^2 + 2 r d numbers.
+    """Memory of message passing in megabytes: 300, and 8 bytes for each of 0.75 n T d + 8 n T^2 + 10 d^2 + 2 r d numbers.
 
     `size` holds n, d and r, `tokens` is T. d counts `layers` times, because each layer has separate matrices. Gradient descent
-    from a number of `starts` holds 3 n T d instead of .75 n T d numbers, and 2 d^2 and 4 r d more for each start: its error, its
+    from a number of `starts` holds 3 n T d instead of 0.75 n T d numbers, and 2 d^2 and 4 r d more for each start: its error, its
     weights and the averages of Adam. `sequences` is (d_q + d_k) / d where the keys read a second sequence, 2 for d_q = d_k.
     """
     d = layers * size.dimension

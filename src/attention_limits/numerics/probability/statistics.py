@@ -9,7 +9,7 @@ PARTS = 4
 # number of standard deviations.
 JUMP_SHARE, JUMP_DEVIATIONS = 0.25, 6.0
 # Errors of fewer replicas than this get the factor of Student's law: with n replicas one standard error holds the mean with a
-# probability of .68, as of normal numbers, only for large n (n = 2: .50, n = 4: .61).
+# probability of 0.68, as of normal numbers, only for large n (n = 2: 0.50, n = 4: 0.61).
 FEW = 8
 
 
@@ -90,14 +90,14 @@ def mean_and_error(values, axis=0):
     -------
     mean, error : arrays
         The standard error; for fewer than `FEW` replicas times Student's factor (1.84, 1.32, 1.20, ... for 2, 3, 4, ... of them),
-        so that mean +- error has the probability .683 for normal replicas. NaN where fewer than two replicas are present.
+        so that mean +- error has the probability 0.683 for normal replicas. NaN where fewer than two replicas are present.
     """
     mean, error, count = _mean_and_standard_error(values, axis)
     return mean, error * np.where(count < FEW, student(np.maximum(count, 2)), 1.0)
 
 
 def student(count):
-    """Standard errors of a mean of `count` >= 2 normal numbers that have the probability of one standard deviation, .683."""
+    """Standard errors of a mean of `count` >= 2 normal numbers that have the probability of one standard deviation, 0.683."""
     return -stdtrit(np.asarray(count) - 1.0, ndtr(-1.0))
 
 

@@ -176,7 +176,7 @@ def test_places_are_at_equal_steps_of_the_curve():
 
 @pytest.mark.slow
 def test_the_table_gives_the_fixed_points_of_the_averages():
-    """c = beta = 1, width one half, alpha = .5, with the nodes of the table: to .5 %, the error of the interpolation."""
+    """c = beta = 1, width one half, alpha = 0.5, with the nodes of the table: to 0.5 %, the error of the interpolation."""
     nodes, model, alpha, ratio = gaussian_nodes(4, 32, np.random.default_rng(0), 1.0), HardmaxLayers(), 0.5, 0.5
     whole, parts = tabulate(model, nodes, 8, 0.05)
     of = curve(parts[0], ratio)

@@ -53,8 +53,8 @@ def log_probability(model, nodes, V):
 
 @pytest.mark.slow
 def test_gain_is_the_change_of_the_log_probability():
-    """Softmax and hardmax, c = 0, beta = 10, between both fixed points of width .01: the integral of k_l against the entropy of
-    the four outputs itself, to 3 %. Over seven scramblings the deviation has the standard deviation .5 %: false-alarm rate
+    """Softmax and hardmax, c = 0, beta = 10, between both fixed points of width 0.01: the integral of k_l against the entropy of
+    the four outputs itself, to 3 %. Over seven scramblings the deviation has the standard deviation 0.5 %: false-alarm rate
     1e-3 of Student's t of six degrees."""
     model = HardmaxLayers(0.0, 10.0)
     nodes = gaussian_nodes(4, 512, np.random.default_rng(0), 1.0)
@@ -64,8 +64,8 @@ def test_gain_is_the_change_of_the_log_probability():
 
 
 def test_gain_of_a_hardmax_does_not_depend_on_the_path():
-    """Straight and along both corners, to 2 %. Over six scramblings the largest deviation is .8 %, which is error of the nodes:
-    with 512 nodes it is .1 %."""
+    """Straight and along both corners, to 2 %. Over six scramblings the largest deviation is 0.8 %, which is error of the nodes:
+    with 512 nodes it is 0.1 %."""
     model = HardmaxLayers(0.0, 10.0)
     nodes = gaussian_nodes(4, 64, np.random.default_rng(1), 1.0)
 
@@ -79,7 +79,7 @@ def test_gain_of_a_hardmax_does_not_depend_on_the_path():
 
 def test_gain_of_a_softmax_does_not_depend_on_the_path():
     """c = beta = 1. The law k_1 + k_2 -> 4 at small V makes A = -log V for both errors. To 1 %; the largest deviation of six
-    scramblings is .26 %."""
+    scramblings is 0.26 %."""
     model = TwoLayers()
     nodes = gaussian_nodes(8, 512, np.random.default_rng(0), 1.0)
 
