@@ -6,6 +6,7 @@ import re
 import tokenize
 
 import pytest
+
 from toy import REPOSITORY
 
 # No format code such as {x:.2f}, no end of a word or of a path such as 3.11, a.1 and ../5.
