@@ -135,7 +135,7 @@ def training_row(sites, layers, repeats, runs=4, count=4000, batch=100):
 
     def epoch(theta):
         moments = np.zeros((2, len(theta)), dtype=np.float32)
-        transformer.epoch(theta.copy(), moments, shape, sequences, orders, masked, rates, True, 0)
+        transformer.epoch(theta.copy(), moments, shape, sequences, zip(orders, masked, rates, strict=True), True, 0)
 
     def ours():
         with ThreadPoolExecutor(os.cpu_count()) as pool:

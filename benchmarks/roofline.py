@@ -76,7 +76,7 @@ def encoder(limits, repeats, sites=20, colors=20, layers=3, count=1000, batch=10
 
     def run():
         moments = np.zeros((2, len(theta)), dtype=SINGLE)
-        transformer.epoch(theta.copy(), moments, shape, sequences, orders, masked, rates, True, 0)
+        transformer.epoch(theta.copy(), moments, shape, sequences, zip(orders, masked, rates, strict=True), True, 0)
 
     whole = sites * (8 * width**2 + 4 * sites * width + 4 * width * hidden)
     last = 8 * width**2 + 4 * sites * width + 4 * width * hidden

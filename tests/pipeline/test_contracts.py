@@ -139,6 +139,17 @@ def test_no_folder_has_more_than_ten_modules():
             assert len(modules) <= 10, page.parent
 
 
+def test_a_function_takes_at_most_eight_arguments():
+    """Others take a record. Compiled functions cannot; the options of a command and of `compute` are their users' words."""
+    free = ("_kernels.py", "compute.py", "interactive.py", "simd/products.py", "simd/float32_lanes.py")
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.FunctionDef) and not node.name.endswith("_command"):
+                names = [item.arg for item in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+                long = len([name for name in names if name not in ("self", "cls")]) > 8
+                assert not long or str(path).endswith(free), (path, node.name)
+
+
 def test_no_circle_among_the_modules_and_rooms_of_a_folder():
     """A reader can read each folder from the ground up. A room counts as one."""
     places = {path: path.relative_to(SOURCE).with_suffix("").parts for path in SOURCE.rglob("*.py")}

@@ -1,6 +1,7 @@
 """Factored attention by stochastic gradient descent, full pseudo-likelihood, contacts of a fold, one instance per replica."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,9 +27,8 @@ def test_descent_ends_at_the_minimum_of_the_training_loss():
     states, probability = model.enumerate(0.8)
     rng = np.random.default_rng(2)
     sequences = states[rng.choice(len(states), 400, p=probability)]
-    found = train(
-        sequences, sequences, 3, rng, attention="raw", learning_rate=0.5, batch=400, epochs=600, evaluations=2
-    )
+    schedule = SimpleNamespace(learning_rate=0.5, batch=400, epochs=600, evaluations=2)
+    found = train(sequences, sequences, 3, rng, "raw", schedule)
     best = min(fit(sequences, 3, child, "raw", 0.0, Descent()).loss for child in rng.spawn(3))
     matrix = found.attention[-1]
     assert found.test_loss[-1] == pytest.approx(best, abs=1e-3)

@@ -1,12 +1,32 @@
 """Factored attention trained by stochastic gradient descent, as Rende et al. 2024 (arXiv:2304.07235) train it."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from attention_limits.potts_mlm.attention.factored import attention_of, losses, objective
 from attention_limits.potts_mlm.descent.epochs import annealed, evaluated_epochs
 from attention_limits.potts_mlm.descent.lbfgs import START
+
+
+class Schedule(Protocol):
+    """How to train; the section `schema.training.Schedule` has these attributes.
+
+    Attributes
+    ----------
+    learning_rate : float
+        Initial rate.
+    batch : int
+        Sequences per step; all when there are fewer.
+    epochs, evaluations : int
+        Passes through the sequences, and how many of them end with an evaluation.
+    """
+
+    learning_rate: float
+    batch: int
+    epochs: int
+    evaluations: int
 
 
 @dataclass(frozen=True)
@@ -27,10 +47,7 @@ class Path:
     attention: np.ndarray
 
 
-def train(
-    sequences, test, colors: int, rng: np.random.Generator, *, attention: str, learning_rate: float, batch: int, epochs: int,
-    evaluations: int,
-) -> Path:  # fmt: skip
+def train(sequences, test, colors: int, rng: np.random.Generator, attention: str, schedule: Schedule) -> Path:
     """Descend the loss of batches, summed over all sites, at a rate that a cosine anneals to 0; the steps in single precision.
 
     A masked site does not see itself, so one pass gives the losses of all sites, each masked in turn.
@@ -45,25 +62,21 @@ def train(
         Draws the start, normal numbers of standard deviation START, and the order of the sequences.
     attention : "raw" or "softmax"
         As in `factored.fit`.
-    learning_rate : float
-        Initial rate.
-    batch : int
-        Sequences per step; all when there are fewer. An epoch leaves out an incomplete last batch.
-    epochs, evaluations : int
-        The last evaluation is after the last epoch.
+    schedule : Schedule
+        An epoch leaves out an incomplete last batch. The last evaluation is after the last epoch.
     """
     sequences = np.ascontiguousarray(sequences, dtype=np.int8)
     count, sites = sequences.shape
-    batch = min(batch, count)
+    batch = min(schedule.batch, count)
     steps = count // batch
     flat = START * rng.standard_normal(sites**2 + colors**2)
     if attention == "raw":
         flat[: sites**2 : sites + 1] = 0.0
-    wanted = evaluated_epochs(epochs, evaluations)
+    wanted = evaluated_epochs(schedule.epochs, schedule.evaluations)
     training, tested, maps = [], [], []
-    for epoch in range(epochs):
+    for epoch in range(schedule.epochs):
         order = rng.permutation(count)
-        rates = annealed(learning_rate, epoch * steps, steps, epochs * steps)
+        rates = annealed(schedule.learning_rate, epoch * steps, steps, schedule.epochs * steps)
         done = []
         for step, rate in enumerate(rates):
             chosen = sequences[order[step * batch : (step + 1) * batch]]

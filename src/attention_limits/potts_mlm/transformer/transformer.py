@@ -233,7 +233,7 @@ def final_attention(attention) -> np.ndarray:
     return attention[..., -FINAL_LAYERS:, :, :].mean(axis=-3)
 
 
-def epoch(theta, moments, shape: Shape, sequences, orders, masked, rates, adam: bool, done: int) -> float:
+def epoch(theta, moments, shape: Shape, sequences, steps, adam: bool, done: int) -> float:
     """The steps of an epoch, in place; returns the mean loss over the steps.
 
     Parameters
@@ -243,17 +243,15 @@ def epoch(theta, moments, shape: Shape, sequences, orders, masked, rates, adam: 
         As in `transformer_kernels.move`.
     shape : Shape
     sequences : integer array (M, L)
-    orders, masked : integer arrays (steps, batch)
-        Sequences and masked sites of each step.
-    rates : array (steps,)
-        Learning rates.
+    steps : iterable of (integer array (batch,), integer array (batch,), float)
+        Sequences, masked sites and learning rate of each step.
     adam : bool
         Otherwise plain gradient descent.
     done : int
         Steps before this epoch.
     """
     waves, slope, losses = _waves(shape), np.empty_like(theta), []
-    for step, (rows, sites, rate) in enumerate(zip(orders, masked, rates, strict=True)):
+    for step, (rows, sites, rate) in enumerate(steps):
         losses.append(_descended(theta, shape, waves, sequences, rows, sites, slope))
         transformer_kernels.move(theta, moments, slope, rate, adam, done + step + 1)
     return sum(losses) / len(losses)
@@ -299,9 +297,8 @@ def train(shape: Shape, sequences, test, rng: np.random.Generator, schedule: Sch
             orders = rng.choice(len(sequences), (steps, batch), p=shares)
         masked = rng.integers(0, shape.sites, (steps, batch))
         rates = annealed(schedule.learning_rate, number * steps, steps, schedule.epochs * steps)
-        loss = epoch(
-            theta, moments, shape, sequences, orders, masked, rates, schedule.optimizer == "adam", number * steps
-        )
+        drawn = zip(orders, masked, rates, strict=True)
+        loss = epoch(theta, moments, shape, sequences, drawn, schedule.optimizer == "adam", number * steps)
         if number + 1 in wanted:
             losses, look = evaluate(theta, shape, test)
             training.append(loss)

@@ -23,7 +23,7 @@ def draw(cubes):
         axes.errorbar(1.0 / dimension + shift, mean / limit, error / limit, fmt=marker, **look)
     dimension, mean, error = descent_excess(cube, alpha=alpha)
     look, label = {"fmt": "D", "color": VERMILLION}, "Bayes-optimal + difference of both"
-    draw_law(axes, (dimension, limit + mean, error), limit, look, 0.0, -0.0015, label=label, order=1)
+    draw_law(axes, (dimension, limit + mean, error), limit, look, (0.0, -0.0015), label=label, order=1)
     axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":", label="Bayes-optimal")
     axes.set(
         xlabel="$1/d$", ylabel="error / Bayes-optimal error", xlim=(-0.005, 1.06 / float(cube.dimension.min())),

@@ -34,7 +34,7 @@ def draw(cubes):
     dropped_chains = f", {lost} of {samples.converged.size} sets dropped" if lost else ""
     look = {"fmt": "D", "color": VERMILLION}
     label = f"variance of the exact posterior{dropped_chains}"
-    draw_law(axes, pooled_errors(dimension, variances), 1.0, look, -0.0012, -0.004, label=label)
+    draw_law(axes, pooled_errors(dimension, variances), 1.0, look, (-0.0012, -0.004), label=label)
     kept, mean, error = pooled_errors(dimension, errors)
     axes.errorbar(
         1.0 / kept, mean, error, fmt="s", color=PURPLE, markersize=4, capsize=2, elinewidth=1, label="error of its mean"
@@ -42,7 +42,7 @@ def draw(cubes):
     points(axes, 1.0 / dimension + 0.0012, own, converged, COLORS["amp"], "AMP, the same data")
     here = sizes.sel(alpha=alpha)
     look, label = {"fmt": "^", "color": SKY}, f"AMP, other data{left_out(here)}"
-    draw_law(axes, by_dimension(here, "mmse"), 1.0, look, 0.0, -0.008, label=label)
+    draw_law(axes, by_dimension(here, "mmse"), 1.0, look, (0.0, -0.008), label=label)
     axes.axhline(float(here.mmse_limit.max()), color="black", linewidth=0.8, linestyle=":", label="state evolution")
     axes.set(
         xlabel="$1/d$", ylabel=ESTIMATION, ylim=(0, None), xlim=(-0.02, 1.06 / dimension.min()),

@@ -31,7 +31,7 @@ def _draw_channel(axes, cube, channel):
         for variable, opacity, style in (("mmse", 1.0, "-"), ("mmse_predicted", 0.45, "--")):
             shift = SHIFT * (2 * number - 1 + (opacity < 1.0))
             look = {"fmt": marker, "color": color, "alpha": opacity}
-            draw_law(axes, by_dimension(part, variable), limit, look, shift, -(1 + place) * STEP, style)
+            draw_law(axes, by_dimension(part, variable), limit, look, (shift, -(1 + place) * STEP), style)
             place += 1
         label = rf"{channel}, $\alpha = {alpha:g}${left_out(part)}"
         axes.plot([], [], marker, color=color, markersize=4, label=label)

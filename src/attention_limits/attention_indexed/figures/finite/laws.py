@@ -9,12 +9,12 @@ from attention_limits.attention_indexed.readings import dropped, inverse_law
 SHIFT, STEP = 0.00025, 0.0008
 
 
-def draw_law(axes, means, limit, look, shift, place, style="-", label=None, order=None):
-    """Means with errors against 1/d in units of `limit`, moved by `shift`; from three dimensions on also their law and its limit.
+def draw_law(axes, means, limit, look, places, style="-", label=None, order=None):
+    """Means with errors against 1/d in units of `limit`; their law and its limit too if there are at least three dimensions.
 
-    The limit stands at `place`; `order` is that of `inverse_law`.
+    `places` is the shift of the means and the place of the limit on the axis; `order` is that of `inverse_law`.
     """
-    dimension, mean, error = means
+    (dimension, mean, error), (shift, place) = means, places
     look = {"capsize": 2, "elinewidth": 1, **look}
     axes.errorbar(1.0 / dimension + shift, mean / limit, error / limit, markersize=4, label=label, **look)
     if len(dimension) > 2:

@@ -10,13 +10,11 @@ from attention_limits.potts_mlm.potts.recovery import contact_precision, site_er
 
 _NAMES = ("factored_training_loss", "factored_test_loss", "factored_site_error", "factored_precision")
 _DIMS = dict.fromkeys(_NAMES, ("attention", "epoch"))
-_KEYS = ("learning_rate", "batch", "epochs", "evaluations")
 
 
 def run(spec, streams):
     """Losses and errors of the attention by epoch, raw and softmax (see `variables`)."""
     solver = spec["solver"]
-    options = {key: getattr(solver, key) for key in _KEYS}
 
     def compute(at, replica):
         data = spec["data"](replica, **at)
@@ -25,7 +23,7 @@ def run(spec, streams):
         J = true_couplings(data)
         rng = streams.generator("training", replica)
         done = [
-            train(sequences, test, data.sizes["color"], child, attention=kind, **options)
+            train(sequences, test, data.sizes["color"], child, kind, solver)
             for kind, child in zip(solver.attentions, rng.spawn(len(solver.attentions)), strict=True)
         ]
         return {
