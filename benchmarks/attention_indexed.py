@@ -26,6 +26,9 @@ POINTS = 600
 
 def rows(quick):
     """All rows of the family."""
+    # A late import: only this row needs JAX.
+    import jax_rows
+
     repeats = 3 if quick else 7
     return [
         curve_row(repeats, naive_points=1 if quick else 4),
@@ -35,6 +38,7 @@ def rows(quick):
         descent_loop_row(100, 0.14, 2 if quick else repeats),
         two_layer_row(2 if quick else 8, outputs=2000, repeats=repeats),
         decay_row(repeats, naive_points=1 if quick else 4),
+        jax_rows.width_row(repeats),
     ]
 
 

@@ -31,11 +31,22 @@ BETAS = (0.45, 0.8)
 
 def rows(quick):
     """All rows; the two programs of each row run alternately."""
+    # A late import: only this row needs JAX.
+    import jax_rows
+
     repeats = 2 if quick else 5
     gibbs = [gibbs_row(beta, peer, repeats) for beta in BETAS for peer in ("incremental", "adabmDCA")]
     full = pseudo_likelihood_row(repeats, *((30, 500) if quick else (100, 3000)))
     training = [training_row(sites, layers, repeats) for sites, layers in ((SITES, 1), (SITES, 3), (FOLD, 1))]
-    return [*gibbs, gradient_row(repeats), fit_row(repeats), full, *training, replica_row(repeats)]
+    return [
+        *gibbs,
+        gradient_row(repeats),
+        jax_rows.factored_row(repeats),
+        fit_row(repeats),
+        full,
+        *training,
+        replica_row(repeats),
+    ]
 
 
 def growths(quick):

@@ -62,6 +62,10 @@ def rows(quick):
             found.append(staircase_row(pool, "fig3_staircase", replicas=2))
     found += erm_rows.rows(quick)
     found.append(descent_rows.step_row(naive_batches=3, batches=20 if quick else 200, repeats=2 if quick else 5))
+    # A late import: JAX must not be in the memory that the rows above measure.
+    import jax_rows
+
+    found += [row(2 if quick else 5) for row in (jax_rows.layers_row, jax_rows.classifier_row)]
     return found
 
 
