@@ -104,6 +104,7 @@ types: $(STAMP)
 	    $(wildcard src/attention_limits/*/specs*.py src/attention_limits/*/schema)
 
 bench: $(STAMP)
+	$(UV) sync --quiet --locked --inexact --extra workflow --group bench
 	.venv/bin/python benchmarks/run.py
 
 # The pages of docs/ as a site, into docs/_build/index.html; with REFERENCE=internal also the reference of all modules, which takes

@@ -13,6 +13,7 @@ import numpy as np
 import descent_rows
 import erm_rows
 import own_models
+import peer_rows
 import precision_rows
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.probability.statistics import mean_and_error
@@ -66,7 +67,7 @@ def rows(quick):
     import jax_rows
 
     found += [row(2 if quick else 5) for row in (jax_rows.layers_row, jax_rows.classifier_row)]
-    return found
+    return found + peer_rows.rows(quick)
 
 
 def growths(quick):
