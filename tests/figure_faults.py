@@ -22,8 +22,8 @@ from attention_limits.plotting import MIDDLE, NARROW, WIDE
 SMALLEST = 7.0
 # Flags that no figure evaluates: a training of so many epochs is the result, whatever its gradient at the end.
 NOT_JUDGED = {"transformer_converged"}
-# Families of which no figure has a legend over data, or draws a variable without its flags; the others have not been examined.
-EXAMINED = {"attention_indexed", "sequence_single_index", "potts_mlm"}
+# What a run did, whether it has settled or not.
+COUNTS = {"iterations"}
 
 
 def faults(figure):
@@ -153,7 +153,7 @@ def without_flags(cube, seen):
     found = []
     for name, array in linked(cube).data_vars.items():
         # A path by iterations shows itself whether it has settled.
-        if "iteration" in array.dims:
+        if "iteration" in array.dims or name in COUNTS:
             continue
         flags = {other for other in array.attrs.get("ancillary_variables", "").split() if judges(other)} - NOT_JUDGED
         if name in seen and flags and not flags & seen:
@@ -171,10 +171,9 @@ def of_family(project, folder, family):
             watched_cubes = {cube: watched(dataset) for cube, dataset in cubes.items()}
             drawn = module.draw({cube: dataset for cube, (dataset, _) in watched_cubes.items()})
             found[name] = faults(drawn)
-            if family in EXAMINED:
-                found[name] += [line for axes in drawn.axes for line in covered(axes)]
-                for cube, (_, seen) in watched_cubes.items():
-                    found[name] += [f"{cube}: {line}" for line in without_flags(cubes[cube], seen)]
+            found[name] += [line for axes in drawn.axes for line in covered(axes)]
+            for cube, (_, seen) in watched_cubes.items():
+                found[name] += [f"{cube}: {line}" for line in without_flags(cubes[cube], seen)]
             # The numbers of the caption.
             wanted = {number for number, _ in PLACEHOLDER.findall(figure.caption.read_text(encoding="utf-8"))}
             given = set(module.numbers(cubes)) if hasattr(module, "numbers") else set()

@@ -180,11 +180,14 @@ def _mean_with_shift(values, own, shift):
 def recovery_and_error(cube):
     """Number of samples of exact recovery, n / D: middle of the brackets, mean over replicas and its error, arrays (grid...).
 
-    The error is the standard error together with half of the width of a bracket and the mean error of few nodes; NaN where no
-    replica recovers.
+    The error is the standard error together with half of the width of a bracket and the mean error of few nodes. A replica whose
+    search has a fixed point that did not converge has no part; NaN where no replica recovers, or fewer than half converge.
     """
     names = "recovery_below", "recovery_above", "recovery_node_error"
-    return mean_of_brackets(*(cube[name].transpose(..., "replica").values for name in names))
+    there = cube.recovery_above.notnull()
+    sound = there & (passed(cube, "recovery_above") == 1)
+    sound = sound & (2 * sound.sum("replica") >= there.sum("replica"))
+    return mean_of_brackets(*(cube[name].where(sound).transpose(..., "replica").values for name in names))
 
 
 def recovery(cube):
@@ -332,18 +335,20 @@ def growth_at_threshold(cube, layer) -> xr.Dataset:
     """Where a layer begins to grow while the last layer alone is learned, in a cube of `shallow_growth`.
 
     log alpha and the logarithms of all factors are polynomials in the logarithm of the factor of the layer, through the two
-    points of `held` around the crossing and one more on each side, as far as this factor grows there.
+    points of `held` around the crossing and one more on each side, as far as this factor grows there. Points whose outputs the
+    nodes do not resolve have no part.
 
     Returns
     -------
     Dataset
         `alpha` (grid..., replica): n / D at which the factor of the layer is one; NaN for a replica whose factor does not cross
-        one. `factor` (grid..., replica, layer): factors of all layers there, on the same nodes. `alpha_interpolation_error`,
-        `factor_interpolation_error`: distance from the chord between the two points. `alpha_node_error`, `factor_node_error`:
-        error of few nodes, signed, at the crossing (linear between the points around it).
+        one between two resolved points. `factor` (grid..., replica, layer): factors of all layers there, on the same nodes.
+        `alpha_interpolation_error`, `factor_interpolation_error`: distance from the chord between the two points.
+        `alpha_node_error`, `factor_node_error`: error of few nodes, signed, at the crossing (linear between the points around
+        it).
     """
     cube = cube.sortby("held")
-    logs = np.log(np.maximum(cube.growth_factor, SMALLEST_FACTOR))
+    logs = np.log(np.maximum(cube.growth_factor, SMALLEST_FACTOR)).where(passed(cube, "growth_factor") == 1)
     own = logs.sel(layer=layer, drop=True)
     own_shift = (cube.growth_factor_node_error / cube.growth_factor).sel(layer=layer, drop=True)
 

@@ -6,9 +6,11 @@ from attention_limits.pipeline.cubes.readings import at, passed, specifications
 from attention_limits.plotting import (
     COLORS,
     GREEN,
+    KEY,
     MIDDLE,
     curve,
     house_style,
+    legend_below,
     new_figure,
     points,
     present,
@@ -18,7 +20,7 @@ from attention_limits.plotting import (
 from attention_limits.sequence_multi_index.figures.papers import published
 
 CONSTANT = "0.5"
-OVERLAPS = {"semantic": ("overlap", "with the target"), "positional": ("position_overlap", "with the positions")}
+OVERLAPS = {"semantic": "overlap", "positional": "position_overlap"}
 EXPERIMENTS = {"semantic": published.PSL_SEMANTIC, "positional": published.PSL_POSITIONAL}
 # Colour, label and published values of each criterion.
 CRITERIA = {
@@ -35,10 +37,9 @@ def draw(cubes):
     figure, ((overlaps, objectives), (errors, phases)) = new_figure(2, 2, MIDDLE, 6.6)
     for branch, experiments in EXPERIMENTS.items():
         cube, color = cubes[f"erm_{branch}"], COLORS[branch]
-        overlap, meaning = OVERLAPS[branch]
-        panels = ((overlaps, overlap, meaning), (objectives, "objective", branch), (errors, "test_loss", branch))
-        for column, (axes, variable, label) in enumerate(panels, start=1):
-            _draw_branch(axes, cube, variable, color, label)
+        panels = ((overlaps, OVERLAPS[branch]), (objectives, "objective"), (errors, "test_loss"))
+        for column, (axes, variable) in enumerate(panels, start=1):
+            _draw_branch(axes, cube, variable, color, branch)
             published_points(axes, experiments[:, 0], experiments[:, column], color=color)
     transitions = cubes["erm_transitions"]
     omega = specifications(cubes["erm_semantic"])["erm_state_evolution"]["model"]["omega"]
@@ -46,12 +47,14 @@ def draw(cubes):
         constant = float(at(transitions.constant_loss, omega=omega).mean("replica"))
         errors.axhline(constant, color=CONSTANT, linestyle=":", label="best constant output")
     _draw_transitions(phases, transitions)
-    overlaps.set(ylabel="overlap of the weights", ylim=(0, 0.75))
+    errors.plot([], [], "o", color=KEY, markersize=4, label="L-BFGS")
+    published_points(errors, [], [], label="published")
+    overlaps.set(ylabel="overlap with the target or the positions", ylim=(0, 0.75))
     objectives.set(ylabel="training objective $e$", ylim=(0, None))
     errors.set(ylabel=r"error on fresh data $\epsilon_\ell$", ylim=(0, None))
     for axes in (overlaps, objectives, errors):
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$")
-        axes.legend(loc="best")
+    legend_below(figure, (errors, phases))
     return figure
 
 
@@ -80,4 +83,3 @@ def _draw_transitions(axes, cube):
         points(axes, cube.omega.values, values, np.where(np.isfinite(values), jumps <= MAX_JUMP, np.nan), color, label)
         published_points(axes, theirs[:, 0], theirs[:, 1], color=color)
     axes.set(xlabel=r"weight $\omega$ of the positional part", ylabel=r"samples per dimension $\alpha$", ylim=(0, None))
-    axes.legend(loc="upper left")

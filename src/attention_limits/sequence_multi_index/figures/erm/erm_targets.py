@@ -4,6 +4,7 @@ from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import (
     BLUE,
     GREEN,
+    KEY,
     WIDE,
     curve,
     house_style,
@@ -45,9 +46,11 @@ def draw(cubes):
                 reached = passed(fits, "overlap").sel(alpha=simulated.alpha).values
                 points(axes, realised_alpha(fits, simulated.alpha), abs(simulated).values, reached, color, None)
             published_points(axes, curves[:, 0], curves[:, column], color=color)
+    panels[0].plot([], [], "o", color=KEY, markersize=4, label="L-BFGS")
+    published_points(panels[0], [], [], label="published")
     for axes, label in zip(panels, PANELS.values(), strict=True):
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$", ylabel=label, ylim=(0, None))
-    legend_below(figure, panels[0])
+    legend_below(figure, panels[0], ncols=5)
     return figure
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import LAYER_COLORS, WIDE, house_style, new_figure
+from attention_limits.plotting import LAYER_COLORS, WIDE, house_style, legend_below, new_figure
 from attention_limits.sequence_multi_index.figures.papers.published import FIG1_OVERLAPS
 
 # Marker, opacity and name of each channel.
@@ -25,6 +25,7 @@ def draw(cubes):
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$", title=title)
     two.set_ylabel("change of the overlap in one step\nfrom the published one")
     _iteration(path, cubes["fig1_published_iteration"])
+    legend_below(figure, (three, path))
     return figure
 
 
@@ -48,7 +49,6 @@ def _steps(axes, cubes, layers):
                 alpha=opacity, linestyle="none", capsize=2, elinewidth=1,
                 label=f"$Q_{{{layer}{layer}}}$, {label}",
             )  # fmt: skip
-    axes.legend(loc="upper left", fontsize=7)
 
 
 def _iteration(axes, cube):
@@ -62,4 +62,3 @@ def _iteration(axes, cube):
         axes.hlines(known, 1, overlap.iteration.max(), color="0.55", linestyle=style, linewidth=1)
     axes.plot([], [], color="0.55", linewidth=1, label="published")
     axes.set(xlabel="iteration from $Q = 0.05$", ylabel="$Q_{11}$ of two layers", ylim=(-0.03, 1.03))
-    axes.legend(loc="upper left", fontsize=7)

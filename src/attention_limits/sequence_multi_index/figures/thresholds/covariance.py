@@ -49,10 +49,9 @@ def _thresholds(axes, cubes):
             there = np.isfinite(mean)
             axes.errorbar(
                 cube.participation_ratio.values[there], mean[there], error[there], color=_color(layer), linestyle=line,
-                marker=marker, markersize=4, capsize=2, markerfacecolor="white" if line == "--" else None,
+                marker=marker, markersize=4, capsize=2,
             )  # fmt: skip
-        axes.plot([], [], line, color="0.3", marker=marker, markersize=4, label=f"eigenvalues: {label}",
-                  markerfacecolor="white" if line == "--" else None)  # fmt: skip
+        axes.plot([], [], line, color="0.3", marker=marker, markersize=4, label=f"eigenvalues: {label}")
     words = cubes["covariance_questions"]
     ratio = float(words.spectrum_participation_ratio.max())
     for layer in NAMES:

@@ -43,15 +43,16 @@ def draw(cubes):
             )  # fmt: skip
         panel.set(xscale="log", yscale="log", title=title, xlabel=r"$1/c$")
         panel.legend(loc="lower right", title=f"power of $c$ for $L \\geq {depths[deep][0]}$", title_fontsize=7.5)
-    root, _ = root_and_error(cube["committee_error"].transpose("depth", "ratio", "replica").values)
+    root, error = root_and_error(cube["committee_error"].transpose("depth", "ratio", "replica").values)
+    highest = np.argmax(root.max(axis=0))
     for j in (0, len(depths) // 2, len(depths) - 1):
         axes[0].plot(cube.ratio.values / depths[j], root[j], ":", color="0.5", linewidth=1, zorder=1)
         axes[0].annotate(
-            f"$L={depths[j]}$", (cube.ratio.values[0] / depths[j], root[j][0]), xytext=(-2, -10),
-            textcoords="offset points", fontsize=7, color="0.4", ha="center",
+            f"$L={depths[j]}$", (cube.ratio.values[highest] / depths[j], (root + error).max()), xytext=(0, 8),
+            textcoords="offset points", fontsize=7, color="0.4", ha="center", va="bottom",
         )  # fmt: skip
-    # Room for the label of the largest depth, and for the legends below the points.
-    axes[0].set_xlim(left=0.6 * axes[0].get_xlim()[0])
-    axes[0].set_ylim(bottom=0.08 * axes[0].get_ylim()[0])
+    # Room for the names of the depths above the points, and for the legends below them.
+    low, high = axes[0].get_ylim()
+    axes[0].set(ylim=(0.08 * low, 2.0 * high), xlim=(0.6 * axes[0].get_xlim()[0], 1.5 * axes[0].get_xlim()[1]))
     axes[0].set(ylabel="root-mean-square difference\nof an attention weight")
     return figure

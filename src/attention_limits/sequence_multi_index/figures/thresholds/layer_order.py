@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from attention_limits.plotting import LAYER_COLORS, MIDDLE, house_style, new_figure
+from attention_limits.pipeline.cubes.readings import passed
+from attention_limits.plotting import LAYER_COLORS, MIDDLE, flagged_points, house_style, legend_below, new_figure
 from attention_limits.sequence_multi_index.readings import growth_factors_at_threshold, growth_threshold
 
 # Replicas of a depth are thin lines, their means a thick one.
@@ -18,10 +19,10 @@ def draw(cubes):
     for panel, depth in zip(depths, cube.depth.values, strict=False):
         _growth(panel, cube.sel(depth=depth))
         panel.set(title=f"$L = {depth:g}$", xlabel=r"samples per dimension $\alpha = n/D$")
-        panel.legend(loc="upper left")
     for panel in axes[:, 0]:
         panel.set_ylabel("growth of a small overlap per iteration")
     _skip(skip, cubes["layer_order_skip"], cubes["layer_order_rescaled"])
+    legend_below(figure, depths)
     return figure
 
 
@@ -34,8 +35,12 @@ def _growth(axes, cube):
         if not np.any(np.isfinite(factor)):
             continue
         x, color = cube.branch_alpha.transpose("held", "replica"), LAYER_COLORS[layer]
+        resolved = passed(cube.sel(layer=layer), "growth_factor").transpose("held", "replica") == 1
+        flagged_points(axes, x.where(~resolved).values.ravel(), factor.values.ravel(), color)
+        x, factor = x.where(resolved), factor.where(resolved)
         axes.plot(x.values, factor.values, color=color, **THIN)
-        axes.plot(x.mean("replica"), factor.mean("replica"), color=color, label=f"layer {layer}")
+        means = (part.mean("replica", skipna=False) for part in (x, factor))
+        axes.plot(*means, color=color, label=f"layer {layer}")
         axes.errorbar(
             place, heights[number], errors[number] if layer > 1 else None, place_error, color=color, marker="o",
             markersize=4, capsize=2, linestyle="none",
