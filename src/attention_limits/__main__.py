@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from attention_limits.interface.extras import extras
 from attention_limits.pipeline.base import provenance
-from attention_limits.pipeline.base.arguments import mapping, named, whole
+from attention_limits.pipeline.base.arguments import mapping, named, path, whole, without_long_words
 from attention_limits.pipeline.base.errors import CubeError, SpecError, did_you_mean
 from attention_limits.pipeline.base.provenance import PACKAGE
 from attention_limits.pipeline.base.threads import limit_threads
@@ -50,7 +50,7 @@ class _Parser(argparse.ArgumentParser):
             message += did_you_mean(choice[1], re.findall(r"[\w-]+", choice[2]))
         elif option:
             message += did_you_mean(option[1], re.findall(r"--[\w-]+", self.format_usage()))
-        super().error(message)
+        super().error(without_long_words(message))
 
 
 def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
@@ -69,11 +69,11 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     scaled.add_argument("--set", type=mapping, default={}, metavar="JSON", help="changes of models: family, model, key")
     scaled.add_argument("--results", default="results", help="folder of all results (default: results)")
     project = _Parser(add_help=False, parents=[scaled])
-    project.add_argument("--project", type=Path, default=Path(), help="folder that holds config/ (default: here)")
+    project.add_argument("--project", type=path, default=Path(), help="folder that holds config/ (default: here)")
     families = _Parser(add_help=False, parents=[project])
     families.add_argument("--families", nargs="*", default=[], metavar="FAMILY", help="default: all")
     file = _Parser(add_help=False)
-    file.add_argument("spec", type=Path, metavar="SPEC", help="file config/<family>/experiments/<experiment>.yaml")
+    file.add_argument("spec", type=path, metavar="SPEC", help="file config/<family>/experiments/<experiment>.yaml")
 
     def command(name: str, function: str, text: str, example: str, *parents) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=text, parents=parents, example=example)
@@ -87,13 +87,13 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     )
     run.add_argument("--estimator", required=True, help="an estimator of the experiment, or its data")
     run.add_argument("--chunk", help="name of one chunk (default: all chunks that are missing or not current)")
-    run.add_argument("--output", type=Path, help="file of the chunk (default: below results/chunks)")
+    run.add_argument("--output", type=path, help="file of the chunk (default: below results/chunks)")
     run.add_argument("--threads", type=whole(1), default=1, help="threads of BLAS and numba (default: 1)")
 
     merge = command(
         "merge", "cli.jobs:merge_command", "join all chunks of an experiment into its cube", spec, file, scaled
     )
-    merge.add_argument("--output", type=Path, help="file of the cube (default: below results/cubes)")
+    merge.add_argument("--output", type=path, help="file of the cube (default: below results/cubes)")
 
     draw = command(
         "draw",
@@ -102,14 +102,14 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
         f"sequence_multi_index/fig1_left {cube} --output curve.pdf",
     )
     draw.add_argument("figure", metavar="FAMILY/FIGURE", help="module in the folder figures of a family")
-    draw.add_argument("cubes", type=Path, nargs="+", metavar="CUBE", help="the figure gets each by its file name")
-    draw.add_argument("--output", type=Path, required=True, metavar="FIGURE.pdf", help="the PNG is put beside it")
+    draw.add_argument("cubes", type=path, nargs="+", metavar="CUBE", help="the figure gets each by its file name")
+    draw.add_argument("--output", type=path, required=True, metavar="FIGURE.pdf", help="the PNG is put beside it")
     draw.add_argument("--digest", metavar="SHA256", help="digest of cubes and code, written into the PNG")
     expected = "the cube_digest that each cube must have (default: any)"
     draw.add_argument("--expect", nargs="+", default=[], metavar="SHA256", help=expected)
 
     check = command("check", "cli.reports:check_command", "validate experiment files at every scale", spec)
-    check.add_argument("files", type=Path, nargs="+", metavar="FILE", help="experiment file")
+    check.add_argument("files", type=path, nargs="+", metavar="FILE", help="experiment file")
     command(
         "list",
         "cli.reports:list_command",
@@ -131,11 +131,11 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
         "--output results/index.html",
         project,
     )
-    landing.add_argument("--output", type=Path, required=True, metavar="INDEX.html", help="the page")
+    landing.add_argument("--output", type=path, required=True, metavar="INDEX.html", help="the page")
     estimated = "estimate CPU hours of the jobs that are left, from finished jobs"
     command("estimate", "cli.reports:estimate_command", estimated, "--scale paper --families potts_mlm", families)
     show = command("show", "cli.reports:show_command", "summarise a cube as text", cube)
-    show.add_argument("cube", type=Path, metavar="CUBE")
+    show.add_argument("cube", type=path, metavar="CUBE")
 
     audit = command(
         "audit",
@@ -144,7 +144,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
         "--output results/audit.md",
         families,
     )
-    audit.add_argument("--output", type=Path, required=True, metavar="TABLE.md", help="a JSON file is put beside it")
+    audit.add_argument("--output", type=path, required=True, metavar="TABLE.md", help="a JSON file is put beside it")
 
     refine = command(
         "refine",
@@ -153,7 +153,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
         f"{spec} {cube} --estimator state_evolution",
         file,
     )
-    refine.add_argument("cube", type=Path, metavar="CUBE", help="its cube, which holds the curve")
+    refine.add_argument("cube", type=path, metavar="CUBE", help="its cube, which holds the curve")
     refine.add_argument("--estimator", required=True, help="estimator whose grid is refined")
     refine.add_argument("--key", default="alpha", help="grid key (default: alpha)")
     refine.add_argument("--of", default="overlap", metavar="VARIABLE", help="variable of the curve (default: overlap)")
@@ -163,7 +163,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
 
     for name in (
         "cli.interactive_parsers",
-        *(f"{path.parent.name}.commands" for path in sorted(provenance.SOURCE.glob("*/commands.py"))),
+        *(f"{module.parent.name}.commands" for module in sorted(provenance.SOURCE.glob("*/commands.py"))),
     ):
         import_module(f"{PACKAGE}.{name}").add(commands)
     return parser, commands.choices
@@ -232,7 +232,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
     except (SpecError, CubeError) as error:
         for problem in error.problems:
-            print(f"attention-limits: {problem}", file=sys.stderr)
+            print(f"attention-limits: {without_long_words(problem)}", file=sys.stderr)
         return 2
     except OSError as error:
         if isinstance(error, BrokenPipeError):

@@ -166,7 +166,7 @@ def test_all_problems_are_reported_before_any_compute():
         ((None,), "None: no such family; allowed: attention_indexed"),
         (("potts_mlm.gamp",), "potts_mlm.gamp: no such estimator; allowed: potts_mlm.equilibrium"),
         (("potts_mlm.potts_samples",), "potts_mlm.potts_samples: is data, not an estimator"),
-        ((NAME, "two_layers"), "model: 'two_layers': not in models.yaml; allowed: none"),
+        ((NAME, "two_layers"), 'model.channel: "two_layers": allowed: one of "linear"'),
     ],
 )
 def test_names_that_do_not_exist(call, message, tmp_path):

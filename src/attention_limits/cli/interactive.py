@@ -7,8 +7,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attention_limits.pipeline.base.arguments import shown
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.base.files import replacing, require_place, write_text
+from attention_limits.pipeline.base.user_files import number
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -74,6 +76,8 @@ def compute_command(
     given: dict[str, dict] = {"model": {}, "grid": {}, "solver": {}}
     for key, value in parameters.items():
         values = _axis(value)
+        if values is None and key in axes and isinstance(value, str):
+            raise SpecError([f"grid.{key}: {shown(value)}: allowed: 0.5, or 0.5,1, or 0:0.3:31 (start:stop:num)"])
         # The error for an unknown key names those of the model.
         single = next((name for name in ("model", "solver", "grid") if name in sections.get(key, ())), "model")
         given[single if values is None and key not in axes else "grid"][key] = value if values is None else values
@@ -116,7 +120,8 @@ def thresholds_command(parameters: dict, family: str | None, replicas: int | Non
     that no specification has goes to the link or channel of a user's file. Raises SpecError for every key and value that is
     not allowed.
     """
-    from attention_limits.interface.thresholds import FAMILIES, found, specification
+    from attention_limits.interface.given import FAMILIES
+    from attention_limits.interface.thresholds import found, specification
     from attention_limits.pipeline.experiments.specification import fields
 
     family = family or FAMILIES["channel" if "channel" in parameters else "link"]
@@ -187,11 +192,11 @@ def _axis(value: object) -> dict | list[float] | None:
         return None
     if found := _RANGE.fullmatch(value):
         try:
-            return {"start": float(found[1]), "stop": float(found[2]), "num": int(found[3])}
+            return {"start": number(found[1]), "stop": number(found[2]), "num": int(found[3])}
         except ValueError:
             return None
     try:
-        return [float(part) for part in value.split(",")] if "," in value else None
+        return [number(part.strip()) for part in value.split(",")] if "," in value else None
     except ValueError:
         return None
 

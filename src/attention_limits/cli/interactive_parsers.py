@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from attention_limits.pipeline.base.arguments import mapping, whole
+from attention_limits.pipeline.base.arguments import mapping, path, whole
 
 
 def add(commands: Any) -> None:
@@ -31,16 +31,16 @@ def add(commands: Any) -> None:
     compute.add_argument("estimator", metavar="FAMILY.ESTIMATOR", help="a name that the command estimators prints")
     compute.add_argument("--replicas", type=whole(1), default=1, help="independent repetitions (default: 1)")
     compute.add_argument("--workers", type=whole(1), default=1, help="processes that share the points (default: 1)")
-    compute.add_argument("--results", type=Path, help="folder that keeps the points (default: nothing is kept)")
+    compute.add_argument("--results", type=path, help="folder that keeps the points (default: nothing is kept)")
     compute.add_argument(
         "--data",
         type=mapping,
         metavar="JSON",
         help='solver settings of the data: {"gaussian_sequences": {"dimension": 100}}',
     )
-    compute.add_argument("--output", "-o", type=Path, metavar="CUBE.nc", help="the cube")
-    compute.add_argument("--csv", type=Path, metavar="TABLE.csv", help="one row per point and replica")
-    compute.add_argument("--plot", type=Path, metavar="CURVE.pdf", help="picture of the variable --y")
+    compute.add_argument("--output", "-o", type=path, metavar="CUBE.nc", help="the cube")
+    compute.add_argument("--csv", type=path, metavar="TABLE.csv", help="one row per point and replica")
+    compute.add_argument("--plot", type=path, metavar="CURVE.pdf", help="picture of the variable --y")
     compute.add_argument("--y", metavar="VARIABLE", help="variable of the picture (default: overlap, mmse or the like)")
     compute.add_argument("--color", metavar="DIMENSION", help="dimension that the colours of the picture show")
     compute.add_argument("--aggregate", action="store_true", help=aggregate)
@@ -58,20 +58,20 @@ def add(commands: Any) -> None:
     thresholds.add_argument("--replicas", type=whole(1), help="scramblings of the nodes (default: 4, for links)")
 
     export = command("export", "print a cube as CSV, or write CSV or Parquet", "cube.nc --csv table.csv")
-    export.add_argument("cube", type=Path, metavar="CUBE")
+    export.add_argument("cube", type=path, metavar="CUBE")
     for kind in ("csv", "parquet"):
         text = "write this file (default: beside the cube)"
-        export.add_argument(f"--{kind}", type=Path, nargs="?", const=Path(), metavar=f"TABLE.{kind}", help=text)
+        export.add_argument(f"--{kind}", type=path, nargs="?", const=Path(), metavar=f"TABLE.{kind}", help=text)
     export.add_argument("--aggregate", action="store_true", help=aggregate)
 
     explore = command(
         "explore", "write cubes as one offline page for a browser", "results/cubes/*/*.nc --output cubes.html"
     )
-    explore.add_argument("cubes", type=Path, nargs="+", metavar="CUBE")
-    explore.add_argument("--output", "-o", type=Path, required=True, metavar="EXPLORER.html")
+    explore.add_argument("cubes", type=path, nargs="+", metavar="CUBE")
+    explore.add_argument("--output", "-o", type=path, required=True, metavar="EXPLORER.html")
     explore.add_argument(
         "--project",
-        type=Path,
+        type=path,
         default=Path(),
         help="folder of config/ with figures and published numbers (default: here)",
     )

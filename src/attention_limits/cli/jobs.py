@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attention_limits.pipeline.base import provenance
 from attention_limits.pipeline.base.errors import CubeError, SpecError, allowed_names, did_you_mean
-from attention_limits.pipeline.base.files import replacing
+from attention_limits.pipeline.base.files import replacing, require_place
 from attention_limits.pipeline.base.provenance import has_module
 from attention_limits.pipeline.experiments.estimator import Experiment
 from attention_limits.pipeline.experiments.experiment import at_scales
@@ -30,6 +30,8 @@ def run_command(spec: Path, estimator: str, chunk: str | None, output: Path | No
 
     for item in selected.chunks if chunk is None else [selected.chunk[chunk]]:
         path = output or Path(selected.path(run.folder, item))
+        # Before the computation.
+        require_place(path)
         # The workflow gives the chunk, and only if its file is not current.
         if chunk is None and is_current(path, selected, item, run.seed):
             print(f"{path}: exists")

@@ -1,6 +1,5 @@
 """One estimator on one grid, without a file: the specifications, the chunks and the bytes of the workflow."""
 
-import math
 import os
 import re
 import tempfile
@@ -15,9 +14,11 @@ import xarray as xr
 
 from attention_limits.interface.describe import family_and_name
 from attention_limits.interface.extras import extras
-from attention_limits.interface.given import named_as_given, objects_of, with_names
+from attention_limits.interface.given import FAMILIES, bare, named_as_given, objects_of, with_names
 from attention_limits.interface.workers import Task, workers_of
-from attention_limits.pipeline.base.errors import SpecError, allowed_names
+from attention_limits.pipeline.base.arguments import path_of, require, whole_number
+from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean
+from attention_limits.pipeline.base.files import require_place
 from attention_limits.pipeline.base.progress import compilation_reported, progress
 from attention_limits.pipeline.cubes import reader
 from attention_limits.pipeline.cubes.chunks import is_current, merge
@@ -25,15 +26,18 @@ from attention_limits.pipeline.experiments.estimator import Estimator, Experimen
 from attention_limits.pipeline.experiments.experiment import Family
 from attention_limits.pipeline.experiments.grid import Chunk, single
 from attention_limits.pipeline.experiments.messages import json_schema
-from attention_limits.pipeline.experiments.specification import Specification, fields
+from attention_limits.pipeline.experiments.specification import NAME, Specification, fields
+from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 
 # The replicas are cut into at most this many chunks. A kill loses only the running chunk; each chunk appears when it is done.
 MOST_CHUNKS = 8
+# The name of an experiment is a folder.
+MOST_LETTERS = 100
 
 
 def compute(
     estimator: str,
-    model: Mapping | str | None = None,
+    model: Mapping | str | Any = None,
     grid: Mapping | None = None,
     *,
     replicas: int = 1,
@@ -54,9 +58,10 @@ def compute(
     ----------
     estimator : str
         Family and estimator, `sequence_multi_index.state_evolution`. `estimators()` lists all of them.
-    model : mapping or str, optional
-        Parameters of the model, or the name of a model in `config/<family>/models.yaml` of the project. A link may be an object
-        of the caller, or a function of the fields with `rows`, `tokens` and `noise` (docs/links.md); the cube records its name.
+    model : mapping, str or link, optional
+        Parameters of the model, or the name of a model in `config/<family>/models.yaml` of the project. Any other name, or an
+        object of the caller, alone stands for `{"link": ...}` or `{"channel": ...}`. A link may be an object, or a function of
+        the fields with `rows`, `tokens` and `noise` (docs/links.md); the cube records its name.
     grid : mapping, optional
         Values by key: a number, a sequence of numbers, or `{"start": 0, "stop": 1, "num": 11}`. `describe(estimator)` lists the
         keys.
@@ -105,13 +110,24 @@ def compute(
     family, name = family_and_name(estimator)
     if name not in family.estimators:
         raise SpecError([f"{estimator}: is data, not an estimator; {allowed_names(name, family.estimators)}"])
-    for key, value, least in (("seed", seed, 0), ("workers", workers, 1)):
-        if not isinstance(value, int | np.integer) or value < least:
-            raise SpecError([f"{key}: {value!r}: allowed: a whole number ≥ {least}"])
+    seed, workers = whole_number("seed", seed, 0), whole_number("workers", workers, 1)
     for key, section in (("grid", grid), ("solver", solver), ("data", data)):
-        if not isinstance(section, Mapping | None):
-            raise SpecError([f"{key}: {section!r}: allowed: a mapping{_example(family.estimators[name], key)}"])
-    source = Path(project, "config", family.name, "experiments", f"{experiment}.yaml")
+        example = _example(family.estimators[name], key)
+        require(isinstance(section, Mapping | None), key, section, f"a mapping{example}")
+    if data:
+        none = family.estimators[name].model_fields.get("reads") is None
+        require(not none, "data", data, f"nothing, because {estimator} reads no data")
+        one = len(data) == 1 and all(isinstance(item, Mapping) for item in data.values())
+        require(one, "data", data, "{name: settings} of one kind of data")
+    named = isinstance(experiment, str) and len(experiment) <= MOST_LETTERS and re.fullmatch(NAME, experiment)
+    require(bool(named), "experiment", experiment, f"a name of at most {MOST_LETTERS} letters a-z, 0-9 and _")
+    require(finished is None or callable(finished), "finished", finished, "a function of a dataset and two numbers")
+    project = path_of("project", project, "a folder")
+    if folder is not None:
+        folder = path_of("folder", folder, "a folder")
+        require_place(folder / "cube.nc")
+    source = project / "config" / family.name / "experiments" / f"{experiment}.yaml"
+    model = _keys_of(model, family.estimators[name], source.parents[1] / "models.yaml")
     if isinstance(model, Mapping) and (own := objects_of(model)):
         _require_file(own, workers, folder)
         model = with_names(model)
@@ -143,7 +159,7 @@ def open(path: str | Path) -> xr.Dataset:
     """The cube in the file `path`, in memory.
 
     A cube that a program changed (a part of it, a further variable) opens with a warning. Raises CubeError when the file is
-    missing, damaged or foreign.
+    missing, damaged or foreign, SpecError when `path` is no path.
 
     Examples
     --------
@@ -154,10 +170,18 @@ def open(path: str | Path) -> xr.Dataset:
     >>> al.open("cube.nc").equals(cube)
     True
     """
-    path = Path(path)
-    of_workflow = path.parts[-3:-2] == ("cubes",)
-    repair = None if of_workflow else "compute it again, or give another path"
-    return reader.read(path, repair, changed=True)
+    return reader.read(path_of("path", path, "a cube"), changed=True)
+
+
+def _keys_of(model: Any, cls: type[Specification], file: Path) -> Mapping | str | None:
+    """The keys of a model that a caller gives by a name, or as an object; the name of a model in the `file` stays."""
+    key = next((key for key in FAMILIES if key in fields(cls, "model")), None)
+    if isinstance(model, Mapping | None):
+        return model
+    known = read_yaml(file) if isinstance(model, str) and file.is_file() else {}
+    if key is None or (isinstance(model, str) and (model in known or did_you_mean(model, known))):
+        return model
+    return bare(model, key)
 
 
 def _document(
@@ -180,11 +204,11 @@ def _document(
     if workers > 1 and not (several and replicas >= workers):
         written["chunk"] = single(axes)
     elif several:
-        written["chunk"] = {"replicas": 1 if workers > 1 else math.ceil(replicas / MOST_CHUNKS)}
+        written["chunk"] = {"replicas": 1 if workers > 1 else -(-replicas // MOST_CHUNKS)}
     document = {
         "title": f"{family.name}.{name}",
         "description": "Computed without an experiment file.",
-        "model": _plain(model or {}),
+        "model": {} if model is None else _plain(model),
     }
     reads = family.estimators[name].model_fields.get("reads")
     if reads is not None and (data or reads.is_required()):
@@ -198,11 +222,11 @@ def _document(
 
 
 def _example(cls: type[Specification], section: str) -> str:
-    """How a grid is written, with a key of an estimator of this class, and all its keys; empty for other sections."""
-    if section != "grid":
+    """How a grid is written, with a key of an estimator of this class, and all its keys; else empty."""
+    node = json_schema(cls)["properties"].get("grid", {})
+    keys = list(node.get("properties", ())) if section == "grid" else []
+    if not keys:
         return ""
-    node = json_schema(cls)["properties"]["grid"]
-    keys = list(node["properties"])
     key = next(iter(node.get("required", keys)), keys[0])
     forms = f'{{"{key}": [0.1, 0.2]}} or {{"{key}": {{"start": 0.1, "stop": 0.2, "num": 11}}}}'
     return f" of values by key: {forms}; keys: {', '.join(keys)}"
@@ -260,7 +284,7 @@ def _run(made: Experiment, estimator: Estimator, task: Task, workers: int, finis
     def compute_here(chunk: Chunk) -> None:
         task.compute(made, estimator, chunk)
 
-    with workers_of(task, workers) if jobs and workers > 1 else nullcontext() as elsewhere:
+    with workers_of(task, min(workers, len(jobs))) if jobs and workers > 1 else nullcontext() as elsewhere:
         computed = elsewhere(estimator.name, jobs) if elsewhere else map(compute_here, jobs)
         for chunk, path, there in progress(files, len(files), f"chunks of {estimator.name}"):
             if not there:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from attention_limits.interface.whole import Listing
 from attention_limits.pipeline.base import provenance
+from attention_limits.pipeline.base.arguments import short, wrong_name
 from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean
 from attention_limits.pipeline.base.registry import registry
 from attention_limits.pipeline.experiments.experiment import Family, load_family
@@ -101,11 +102,11 @@ def family_and_name(estimator: str) -> tuple[Family, str]:
     if name not in found:
         every = [f"{family.name}.{item}" for family in found.values() for item in family.estimators]
         more = f"{', '.join(f'{name}.…' for name in found)}{did_you_mean(estimator, every)}"
-        raise SpecError([f"{estimator}: no such family; allowed: {more}"])
+        raise SpecError([f"{wrong_name(estimator)}: no such family; allowed: {more}"])
     names = {**found[name].estimators, **found[name].data}
     if own not in names:
         raise SpecError(
-            [f"{estimator}: no such estimator; {allowed_names(estimator, [f'{name}.{item}' for item in names])}"]
+            [f"{short(estimator)}: no such estimator; {allowed_names(estimator, [f'{name}.{item}' for item in names])}"]
         )
     return found[name], own
 

@@ -17,8 +17,9 @@ import xarray as xr
 
 from attention_limits.interface.compute import open as opened
 from attention_limits.interface.extras import extras
-from attention_limits.interface.table import grid_keys, require_cube
+from attention_limits.interface.table import grid_keys
 from attention_limits.pipeline.audit import Entry, Published, Table, reading
+from attention_limits.pipeline.base.arguments import listed, path_of, require
 from attention_limits.pipeline.base.attributes import numbers_of_picture
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.base.files import write_text
@@ -34,6 +35,7 @@ from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 MOST_VALUES = 41
 # The cube of the first figure of the README, on which a page that holds it opens.
 OPENS = ("sequence_multi_index", "fig1_learning_curve")
+_CUBES = "a Dataset, the path of a cube, or several of them"
 _ATTRIBUTES = ("symbol", "long_name", "normalisation", "definition", "source", "units", "estimator")
 
 
@@ -68,14 +70,15 @@ def explore(
     >>> print(al.explore(cube, "cube.html"))
     cube.html
     """
-    given = [cubes] if isinstance(cubes, str | Path | xr.Dataset) else list(cubes)
+    given = [cubes] if isinstance(cubes, Path | xr.Dataset) else listed("cubes", cubes, _CUBES)
     if output is None:
         alone = len(given) == 1 and not isinstance(given[0], xr.Dataset)
         output = Path(given[0]).with_suffix(".html") if alone else "explorer.html"
-    output = Path(output)
-    if not given or output.suffix != ".html":
-        raise SpecError([f"{output}: must end in .html, and there must be a cube"])
-    text = page([described(*_opened(cube), Path(project)) for cube in given])
+    output, project = path_of("output", output, "a page"), path_of("project", project, "a folder")
+    require(bool(given), "cubes", cubes, _CUBES)
+    if output.suffix != ".html":
+        raise SpecError([f"output: {output}: must end in .html"])
+    text = page([described(*_opened(cube), project) for cube in given])
     write_text(output, text)
     return output
 
@@ -84,7 +87,7 @@ def _opened(cube: str | Path | xr.Dataset) -> tuple[xr.Dataset, Path]:
     """A cube and its path; of a Dataset the name of its experiment."""
     if isinstance(cube, str | Path):
         return opened(cube), Path(cube)
-    require_cube(cube)
+    require(isinstance(cube, xr.Dataset), "cubes", cube, _CUBES)
     if "spec" not in cube.attrs:
         raise SpecError(["cube: Dataset without the attribute spec; allowed: a Dataset that compute or open returns"])
     return cube, Path(json.loads(cube.attrs["spec"])["experiment"])

@@ -9,10 +9,20 @@ from typing import Any
 
 import numpy as np
 
+from attention_limits.pipeline.base.arguments import require, without_long_words
 from attention_limits.pipeline.base.errors import SpecError
 
+# The key of a model that names its output function, and the family whose module `thresholds` answers.
+FAMILIES = {"link": "sequence_multi_index", "channel": "attention_indexed"}
 _OBJECTS: dict[str, Any] = {}
 _PLAIN = Mapping | str | bytes | int | float | bool | None | list | tuple | np.ndarray | np.generic
+
+
+def bare(model: Any, key: str) -> dict:
+    """The keys of a model that a caller gives by the value of one `key`. Raises SpecError unless it is a name or an object."""
+    allowed = f'a mapping of keys, such as {{"{key}": ...}}, the name of a {key}, or a {key} as an object'
+    require(isinstance(model, str) or not isinstance(model, _PLAIN), "model", model, allowed)
+    return {key: model}
 
 
 def objects_of(model: Mapping) -> list[str]:
@@ -35,11 +45,11 @@ def with_names(model: Mapping) -> dict:
 
 @contextmanager
 def named_as_given() -> Iterator[None]:
-    """A SpecError of the block names an object of the caller as the caller does, without this file."""
+    """A SpecError of the block names an object of the caller as the caller does, without this file, and cuts long values."""
     try:
         yield
     except SpecError as error:
-        raise SpecError(problem.replace(f"{__file__}:", "") for problem in error.problems) from None
+        raise SpecError(without_long_words(problem.replace(f"{__file__}:", "")) for problem in error.problems) from None
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from attention_limits.interface.table import grid_keys, require_cube
+from attention_limits.pipeline.base.arguments import require, shown
 from attention_limits.pipeline.base.errors import SpecError, allowed_names
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import BLACK, LAYER_COLORS, SKY, curve, flagged_entries, house_style, new_figure, points
@@ -66,11 +67,13 @@ def plot(
     >>> al.plot(cube, y="mmse", x="alpha", color="ratio").savefig("curve.png")
     """
     require_cube(cube)
+    for role, name in (("y", y), ("x", x), ("color", color), ("panel", panel)):
+        require(isinstance(name, str | None), role, name, "a name")
     array = _diagonal(cube[drawn_variable(map(str, cube.data_vars), y)], {x, color, panel})
     free = [key for key in grid_keys(cube) if key in array.dims and key not in (color, panel)]
     x = x or max(free, key=lambda name: array.sizes[name], default=None)
     problems = [
-        f"{role}: {name!r}: {allowed_names(name, map(str, array.dims))}"
+        f"{role}: {shown(name)}: {allowed_names(name, map(str, array.dims))}"
         for role, name in (("x", x), ("color", color), ("panel", panel))
         if name not in array.dims and (name or role == "x")
     ]
@@ -129,7 +132,7 @@ def drawn_variable(names: Iterable[str], y: str | None) -> str:
     if y is None:
         y = next((name for name in _USUAL if name in there), None)
     if y not in there:
-        raise SpecError([f"y: {f'{y!r}:' if y else 'missing;'} {allowed_names(y or '', there)}"])
+        raise SpecError([f"y: {f'{shown(y)}:' if y else 'missing;'} {allowed_names(y or '', there)}"])
     return y
 
 

@@ -11,6 +11,7 @@ import xarray as xr
 from attention_limits.interface.extras import extras
 from attention_limits.interface.whole import Whole
 from attention_limits.numerics.probability.statistics import mean_and_error
+from attention_limits.pipeline.base.arguments import listed, require, wrong_name
 from attention_limits.pipeline.base.errors import SpecError, allowed_names
 from attention_limits.pipeline.base.files import replacing
 from attention_limits.pipeline.cubes.readings import specifications
@@ -54,11 +55,11 @@ def table(cube: xr.Dataset, variables: str | Iterable[str] | None = None, *, agg
     1    0.2        0  0.000000
     """
     require_cube(cube)
-    variables = [variables] if isinstance(variables, str) else list(variables or [])
-    if unknown := [name for name in variables if name not in cube.data_vars]:
-        raise SpecError(
-            [f"{name}: not in the cube; {allowed_names(name, map(str, cube.data_vars))}" for name in unknown]
-        )
+    variables = [] if variables is None else listed("variables", variables, "the name of a variable, or a list of them")
+    require(isinstance(aggregate, bool), "aggregate", aggregate, "True or False")
+    there = list(map(str, cube.data_vars))
+    if unknown := [name for name in variables if not isinstance(name, str) or name not in there]:
+        raise SpecError([f"{wrong_name(name)}: not in the cube; {allowed_names(name, there)}" for name in unknown])
     order = ["estimator", *grid_keys(cube), "replica"]
     chosen = variables or [str(name) for name in cube.data_vars if _width(cube[name], order) <= MOST_COLUMNS]
     index = [key for key in order if any(key in cube[name].dims for name in chosen)]
@@ -104,9 +105,10 @@ def write_parquet(frame: pd.DataFrame, path: Path) -> None:
 
 
 def require_cube(cube: xr.Dataset) -> None:
-    """Raise SpecError unless `cube` is a Dataset."""
-    if not isinstance(cube, xr.Dataset):
-        raise SpecError([f"cube: {type(cube).__name__}; allowed: a Dataset that compute or open returns"])
+    """Raise SpecError unless `cube` is a Dataset with variables."""
+    if not isinstance(cube, xr.Dataset) or not cube.data_vars:
+        empty = " without variables" if isinstance(cube, xr.Dataset) else ""
+        raise SpecError([f"cube: {type(cube).__name__}{empty}; allowed: a Dataset that compute or open returns"])
 
 
 def grid_keys(cube: xr.Dataset) -> list[str]:

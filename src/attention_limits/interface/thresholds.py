@@ -15,8 +15,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attention_limits.interface.given import named_as_given, with_names
+from attention_limits.interface.given import FAMILIES, bare, named_as_given, with_names
 from attention_limits.pipeline.base import provenance
+from attention_limits.pipeline.base.arguments import path_of, require, whole_number
 from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean
 from attention_limits.pipeline.base.files import digest, replacing
 from attention_limits.pipeline.base.progress import compilation_reported
@@ -26,9 +27,6 @@ from attention_limits.pipeline.experiments.specification import Section
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# The key of a model that names its output function, and the family whose module `thresholds` answers.
-FAMILIES = {"link": "sequence_multi_index", "channel": "attention_indexed"}
 
 
 def thresholds(
@@ -85,7 +83,9 @@ def thresholds(
     """
     from attention_limits.interface.whole import Whole
 
-    model = model if isinstance(model, Mapping) else {"link": model}
+    model = model if isinstance(model, Mapping) else bare(model, "link")
+    require(isinstance(solver, Mapping | None), "solver", solver, "a mapping of settings")
+    seed, project = whole_number("seed", seed, 0), path_of("project", project, "a folder")
     rows, notes = found(family_of(model), model, solver, replicas, seed, project)
     frame = Whole(rows).set_index("threshold")
     frame.attrs |= notes

@@ -11,7 +11,7 @@ import pytest
 
 from attention_limits.__main__ import main
 from attention_limits.pipeline.base.errors import SpecError
-from attention_limits.pipeline.base.files import replacing
+from attention_limits.pipeline.base.files import replacing, require_place
 from toy import REPOSITORY
 
 
@@ -177,3 +177,11 @@ def test_odd_surroundings(tmp_path, command, code, message):
         ["bash", "-c", command, "bash", *words], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (code, message)
+
+
+def test_a_file_system_that_takes_no_files():
+    """`/proc` has permissions that allow what its driver refuses."""
+    if not Path("/proc/self").exists():
+        pytest.skip("no /proc")
+    with pytest.raises(PermissionError, match="no file can be made in the folder: '/proc'"):
+        require_place(Path("/proc/results/a.nc"))

@@ -235,3 +235,12 @@ def test_values_name_their_errors_and_flags():
     }
     assert data_digest(found) == data_digest(cube)
     assert "ancillary_variables" not in cube.mmse.attrs
+
+
+def test_the_file_of_a_user_is_not_removed(tmp_path):
+    """The repair of a file in no folder of a workflow removes nothing."""
+    for place, words in ((tmp_path / "own.nc", "another path"), (tmp_path / "cubes" / "toy" / "own.nc", "snakemake")):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        xr.Dataset({"a": ("x", [1.0])}).to_netcdf(place)
+        with pytest.raises(CubeError, match=f"was not written by attention-limits.*repair: .*{words}"):
+            reader.read(place)

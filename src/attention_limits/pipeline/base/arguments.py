@@ -1,7 +1,85 @@
-"""Types of the arguments of commands. Each reads a text; argparse puts its name into the message when it raises ValueError."""
+"""Arguments of commands and of the functions of `al`: their types, and how a message shows a wrong one.
+
+A type of a command reads a text; argparse puts its name into the message when it raises ValueError.
+"""
 
 import json
 import math
+import operator
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from attention_limits.pipeline.base.errors import SpecError
+
+# A message shows this many characters of a value.
+LONGEST = 200
+# A longer word of a message is no path that a user can have.
+_LONGEST_WORD = 1000
+
+
+def short(text: str) -> str:
+    """`text`, cut after `LONGEST` characters."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text)} characters)"
+
+
+def shown(value: Any) -> str:
+    """A wrong `value` as Python writes it, on one line, cut after `LONGEST` characters."""
+    try:
+        return short(" ".join(repr(value).split()))
+    except Exception:
+        # A number of more than 4300 digits, or an object that cannot be printed.
+        return type(value).__name__
+
+
+def wrong_name(value: Any) -> str:
+    """A wrong name in a message: a text as it is, other values as `shown`."""
+    return short(value) if isinstance(value, str) else shown(value)
+
+
+def without_long_words(message: str) -> str:
+    """A `message` in which a value of thousands of characters is cut."""
+    return re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda found: short(found[0]), message)
+
+
+def whole_number(name: str, value: Any, minimum: int) -> int:
+    """The argument `name` as an int, whole numbers of numpy too. Raises SpecError unless it is whole and at least `minimum`."""
+    try:
+        found = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        found = None
+    if found is None or found < minimum:
+        raise SpecError([f"{name}: {shown(value)}: allowed: a whole number ≥ {minimum}"])
+    return found
+
+
+def path_of(name: str, value: Any, what: str) -> Path:
+    """The argument `name`, the path of `what`, as a path. Raises SpecError for other types and for what can be no path."""
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    value = text if isinstance(text, str) else value
+    good = isinstance(text, str) and text and "\0" not in text
+    require(bool(good), name, value, f"the path of {what}")
+    path = Path(str(text))
+    longest = max((len(os.fsencode(part)) for part in path.parts), default=0)
+    require(longest <= 255, name, value, "names of files and folders of at most 255 bytes")
+    # No shell replaces it here.
+    require(path.parts[:1] != ("~",), name, value, "the path itself, without ~ at its start")
+    return path
+
+
+def listed(name: str, value: Any, what: str) -> list:
+    """The argument `name` as a list; a text is its only element. Raises SpecError, with `what` is allowed, for single objects."""
+    try:
+        return [value] if isinstance(value, str) else list(value)
+    except TypeError:
+        raise SpecError([f"{name}: {shown(value)}: allowed: {what}"]) from None
+
+
+def require(fits: bool, name: str, value: Any, allowed: str) -> None:
+    """Raise SpecError with the argument `name`, its `value` and what is `allowed` unless it fits."""
+    if not fits:
+        raise SpecError([f"{name}: {shown(value)}: allowed: {allowed}"])
 
 
 def _type(name: str, read, allowed):
@@ -23,6 +101,8 @@ def whole(minimum: int):
 finite = _type("finite number", float, math.isfinite)
 positive = _type("number > 0", float, lambda value: 0 < value < math.inf)
 not_negative = _type("number ≥ 0", float, lambda value: 0 <= value < math.inf)
+# An empty one is the value of a shell variable that is not set.
+path = _type("path", lambda text: Path(text) if text else None, lambda value: value is not None)
 mapping = _type("JSON mapping", json.loads, lambda value: isinstance(value, dict))
 
 
@@ -41,7 +121,13 @@ def named(rest: list[str]) -> dict:
 
 
 def _number(text: str):
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    # A late import: the commands need none of it to start.
+    from attention_limits.pipeline.base.user_files import number
+
+    for read in (json.loads, number):
+        try:
+            return read(text)
+        except ValueError:
+            # JSON knows no number .5 or 1.
+            continue
+    return text

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,7 +45,7 @@ def require_place(path: Path) -> None:
     """Refuse a place where no file can be written.
 
     Raises SpecError if a folder, a device or a pipe is at `path`: a move would replace it, even /dev/null. Raises OSError if the
-    disk is read-only, PermissionError if the user may not write into the folder.
+    disk is read-only, PermissionError if the user may not write into the folder, or if it takes no files (/proc).
     """
     if os.path.isdir(path):
         raise SpecError([f"{path}: is a folder; allowed: the path of a file"])
@@ -56,6 +57,12 @@ def require_place(path: Path) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(folder))
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "no permission to write into the folder", str(folder))
+    try:
+        # File systems of the kernel and of a network refuse files although the permissions allow them.
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        number = errno.EACCES if error.errno == errno.ENOENT else error.errno
+        raise OSError(number, "no file can be made in the folder", str(folder)) from None
 
 
 def _sync(path: Path) -> None:

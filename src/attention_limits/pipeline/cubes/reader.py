@@ -25,7 +25,8 @@ def read(
 ) -> xr.Dataset:
     """Read a whole data file into memory and validate it.
 
-    `repair` states how to make the file again, by default with the workflow; `expect` holds attributes that the file must have.
+    `repair` states how to make the file again; by default with the workflow if it is in one of its folders. `expect` holds
+    attributes that the file must have.
     `changed` accepts, with a warning, data that do not agree with their checksum: a user cut or extended the cube. Raises
     CubeError with the file and the repair when the file is missing, truncated, changed or foreign, and OutdatedError when it has
     other attributes.
@@ -33,7 +34,7 @@ def read(
     path = Path(path)
 
     def problem(what: str, kind: type[CubeError] = CubeError) -> CubeError:
-        return kind([f"{path}: {what}; repair: {repair or remake(path)}"])
+        return kind([f"{path}: {what}; repair: {repair or _remedy(path)}"])
 
     if path.is_dir():
         raise CubeError([f"{path}: is a folder; allowed: the NetCDF file of a cube"])
@@ -63,6 +64,12 @@ def read(
         if dataset.attrs.get(key) != value:
             raise problem(f"was made with another specification, seed or code (its {key} differs)", OutdatedError)
     return dataset
+
+
+def _remedy(path: Path) -> str:
+    """How to get a cube or chunk again; a file in no folder of a workflow is the user's, and stays."""
+    of_workflow = path.parts[-3:-2] == ("cubes",) or path.parts[-5:-4] in (("chunks",), ("data",))
+    return remake(path) if of_workflow else "compute it again, or give another path"
 
 
 def remake(path: Path, config: Sequence[str] = (), without: Sequence[Path] = ()) -> str:

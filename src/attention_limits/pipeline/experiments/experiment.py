@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from attention_limits.pipeline.base.arguments import shown
 from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean
 from attention_limits.pipeline.base.provenance import PACKAGE, has_module
 from attention_limits.pipeline.experiments.estimator import Estimator, Experiment, estimator_module
@@ -331,7 +332,9 @@ def _axis(axis) -> tuple[list[float], list[Problem]]:
     form = Values if isinstance(axis, dict) and "values" in axis else Range
     _, wrong = validated(form, axis)
     if any(not keys for keys, _ in wrong):
-        return [], [((), f"{axis!r}: allowed: {{start, stop, num}}, and spacing: log if wanted, or {{values: [...]}}")]
+        return [], [
+            ((), f"{shown(axis)}: allowed: {{start, stop, num}}, and spacing: log if wanted, or {{values: [...]}}")
+        ]
     try:
         return ([], wrong) if wrong else (axis_values(axis), [])
     except ValueError as error:

@@ -12,16 +12,14 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from attention_limits.pipeline.base.arguments import short
 from attention_limits.pipeline.base.errors import allowed_names, did_you_mean
 from attention_limits.pipeline.experiments.specification import Problem
-
-# A message shows this many characters of a wrong value.
-LONGEST = 200
 
 
 def located(source: Path | str, problems: Iterable[Problem], *above: str) -> list[str]:
     """One line for each problem: the file, the path of keys, which begins with `above`, and the message."""
-    return [f"{source}: {'.'.join((*above, *keys)) or 'file'}: {text}" for keys, text in problems]
+    return [f"{source}: {'.'.join(map(str, (*above, *keys))) or 'file'}: {text}" for keys, text in problems]
 
 
 # pydantic has these names for the bounds of a number that a function looks at first.
@@ -91,16 +89,12 @@ def _problem(schema: dict, item: ErrorDetails) -> Problem:
     if item["type"] in ("union_tag_invalid", "union_tag_not_found"):
         key, names = node["discriminator"]["propertyName"], sorted(node["discriminator"]["mapping"])
         return (*keys, key), f"{json.dumps(value.get(key))}: {allowed_names(value.get(key) or '', names)}"
-    return keys, f"{_short(json.dumps(value, default=str))}: allowed: {allowed}{did_you_mean(value, _names(node))}"
+    return keys, f"{short(json.dumps(value, default=str))}: allowed: {allowed}{did_you_mean(value, _names(node))}"
 
 
 def _names(node: dict) -> list[str]:
     """The texts that a node of a JSON Schema allows."""
     return [item for part in (node, *node.get("anyOf", ())) for item in part.get("enum", ()) if isinstance(item, str)]
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text)} characters)"
 
 
 def _walk(schema: dict, location: tuple) -> tuple[tuple[str, ...], dict, dict]:

@@ -82,7 +82,8 @@ def curves_of(cube, estimator: str, variable: str, key: str):
             )
         array = array.sel(estimator=estimator, drop=True)
     if key not in array.dims or "replica" not in array.dims:
-        raise SpecError([f"--key: {key!r}: allowed for {variable}: {', '.join(set(array.dims) - {'replica'})}"])
+        dims = ", ".join(str(dim) for dim in array.dims if dim != "replica")
+        raise SpecError([f"--key: {key!r}: allowed for {variable}: {dims}"])
     array = array.astype(float).dropna(key, how="all").transpose(key, "replica", ...)
     if array.sizes[key] < 2:
         raise SpecError([f"--key: {key!r}: {variable} has {array.sizes[key]} values along it; at least two are needed"])

@@ -93,7 +93,8 @@ def of_values(values, shares=None) -> Spectrum:
     mean = float(shares @ values)
     if abs(mean - 1.0) > ROUNDED:
         raise ValueError(
-            f"covariance: the mean eigenvalue tr Sigma / D is {mean:.10g}; allowed: 1; divide the eigenvalues by {mean:.10g}"
+            f"covariance: the mean eigenvalue tr Sigma / D is {mean:.10g}; allowed: 1"
+            f"{f'; divide the eigenvalues by {mean:.10g}' if mean else ', so some eigenvalues must not be 0'}"
         )
     order = np.argsort(values, kind="stable")
     return Spectrum(values[order] / mean, shares[order])

@@ -164,7 +164,7 @@ def atlas_command(cubes: list[str], output: str) -> None:
     Raises SpecError if a file is no cube, or has no thresholds.
     """
     paths = [Path(path) for path in cubes]
-    frame = atlas_table({path.stem: read(path, "attention-limits merge") for path in paths})
+    frame = atlas_table({path.stem: read(path, changed=True) for path in paths})
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     text = csv_text(frame)
