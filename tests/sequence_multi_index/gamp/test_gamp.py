@@ -87,7 +87,7 @@ def test_teacher_enters_only_through_the_outputs_and_the_hint(data):
 
 
 def test_hint_alone_is_the_posterior_mean_of_the_side_observation():
-    """E[W | S] = sqrt(lambda) S, V = 1 - lambda, cosine near sqrt(lambda) (D = 4000: 5 sigma = 0.06). The single sample moves
+    """E[W | S] = sqrt(kappa) S, V = 1 - kappa, cosine near sqrt(kappa) (D = 4000: 5 sigma = 0.06). The single sample moves
     V by a few times 1/D."""
     data = gamp.gaussian_dataset(MODEL, 4000, 1, np.random.default_rng(95))
     found = run(data, max_iterations=2, side_information=0.36)

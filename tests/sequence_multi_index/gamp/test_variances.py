@@ -111,7 +111,7 @@ def test_a_link_that_samples_agrees_too():
 
 @pytest.mark.parametrize("variance", ["sample", "message"])
 def test_side_information_alone_gives_its_posterior(variance):
-    """One sample moves V = 1 - lambda by a few times 1 / D."""
+    """One sample moves V = 1 - kappa by a few times 1 / D."""
     data = data_of(2000, 33, alpha=1 / 2000)
     found = run(data, variance, 2, side_information=0.36)
     np.testing.assert_allclose(found.variance[-1], [[0.64]], atol=5e-3)

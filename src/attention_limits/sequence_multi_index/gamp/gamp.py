@@ -6,8 +6,8 @@ Per iteration, with X_mu (M x D), omega_mu = X_mu W_hat^T / sqrt(D) - C_hat g_mu
     W_hat_i = E[w | b_i, A],   C_hat = 1/D sum_i Cov(w | b_i, A),   V = C_hat
 
 (Troiani et al. 2025, arXiv:2502.00901, for standard normal weights: C_hat = (I + A)^-1 and W_hat = C_hat b). The prior gives the
-mean and the covariance (`priors`). Side information S = sqrt(lambda) W + sqrt(1-lambda) N adds lambda / (1 - lambda) I to the
-precision and sqrt(lambda) / (1 - lambda) S to b. Spikes of the tokens add their second moment to the precision, not to b. The
+mean and the covariance (`priors`). Side information S = sqrt(kappa) W + sqrt(1-kappa) N adds kappa / (1 - kappa) I to the
+precision and sqrt(kappa) / (1 - kappa) S to b. Spikes of the tokens add their second moment to the precision, not to b. The
 sums of an iteration leave out the outputs whose channel does not meet its check; `GampRun.resolved` is the smallest fraction of
 the others.
 
@@ -159,7 +159,7 @@ class Settings(Protocol):
         Instead, W_hat and V are posterior mean and covariance of W given sqrt(r) W + N, r = q / (1 - q) for this number q: the
         overlap of the start for standard normal weights.
     side_information : float
-        lambda in [0, 1).
+        kappa in [0, 1).
     regularization : float
         epsilon >= 0, added to the diagonal of V in the channel.
     tolerance : float

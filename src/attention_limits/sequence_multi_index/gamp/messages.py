@@ -46,9 +46,9 @@ class Knowledge:
     prior : Prior
         The law of the weights.
     hint : float
-        lambda / (1 - lambda), the precision of the side information on every weight; zero without it.
+        kappa / (1 - kappa), the precision of the side information on every weight; zero without it.
     target : array (P, D)
-        sqrt(lambda) / (1 - lambda) S, the part of b from the side information S.
+        sqrt(kappa) / (1 - kappa) S, the part of b from the side information S.
     spikes : array (P, P)
         n / D times the second moment of the spikes of the tokens (`Channel.spikes`), a part of the precision but not of b.
     """
@@ -60,9 +60,9 @@ class Knowledge:
 
 
 def knowledge(prior: Prior, teacher, side_information, generator, spikes) -> Knowledge:
-    """The prior, with the side information S = sqrt(lambda) W + sqrt(1 - lambda) N of weights W = `teacher` (P, D).
+    """The prior, with the side information S = sqrt(kappa) W + sqrt(1 - kappa) N of weights W = `teacher` (P, D).
 
-    `side_information` is lambda; `generator` draws N; `spikes` as in `Knowledge`.
+    `side_information` is kappa; `generator` draws N; `spikes` as in `Knowledge`.
     """
     if side_information == 0:
         return Knowledge(prior, 0.0, np.zeros(teacher.shape), spikes)

@@ -50,7 +50,7 @@ Resolution = Annotated[float, Field(ge=0.25, le=8, description=(
     "ten times smaller."
 ))]  # fmt: skip
 SideInformation = Annotated[float, Field(ge=0, lt=1, description=(
-    "Signal strength lambda: in addition to the data the solver observes sqrt(lambda) W + sqrt(1 - lambda) noise."
+    "Signal strength kappa: in addition to the data the solver observes sqrt(kappa) W + sqrt(1 - kappa) noise."
 ))]  # fmt: skip
 Regularization = Annotated[
     float,

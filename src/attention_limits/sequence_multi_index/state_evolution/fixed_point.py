@@ -75,7 +75,7 @@ class Settings(Protocol):
         Iterate first on the first n / warm_up nodes, then from the end of this iteration on all nodes; 1 means no warm-up. The
         start keeps its meaning unless a discontinuous transition lies between the thresholds of the two node sets.
     side_information : float
-        lambda in [0, 1): the solver also observes sqrt(lambda) W + sqrt(1 - lambda) noise.
+        kappa in [0, 1): the solver also observes sqrt(kappa) W + sqrt(1 - kappa) noise.
     regularization : float
         epsilon >= 0, see `channel_averages`.
     """

@@ -30,7 +30,7 @@ def free_entropy(overlap, alpha, log_z, side_information=0.0, prior: "Prior | No
     log_z : float
         Psi(Q), from `averages.channel_averages`.
     side_information : float
-        lambda in [0, 1): the weights are also observed with signal-to-noise ratio lambda / (1 - lambda), which adds
+        kappa in [0, 1): the weights are also observed with signal-to-noise ratio kappa / (1 - kappa), which adds
         half of it times tr Q.
     prior : priors.Prior, optional
         Standard normal weights by default.

@@ -1,6 +1,6 @@
 """The state evolution as a function of the iteration.
 
-    Q_hat_t = alpha E sum_a g_a g_a^T + lambda / (1 - lambda) I at Q_(t-1),   Q_t = f(Q_hat_t)
+    Q_hat_t = alpha E sum_a g_a g_a^T + kappa / (1 - kappa) I at Q_(t-1),   Q_t = f(Q_hat_t)
 
 (Troiani et al. 2025, arXiv:2502.00901), f of the prior (`priors`). In the limit of infinite dimension W_hat_t W^T / D of undamped
 GAMP is Q_t at every t, if GAMP starts with an estimate of overlap Q_0 and variance E w w^T - Q_0. An uninformed estimate has an
@@ -31,7 +31,7 @@ class TrajectorySettings(Protocol):
     max_iterations : int
         Number of iterations T >= 1.
     side_information : float
-        lambda in [0, 1): the solver also observes sqrt(lambda) W + sqrt(1 - lambda) noise, from the first iteration on.
+        kappa in [0, 1): the solver also observes sqrt(kappa) W + sqrt(1 - kappa) noise, from the first iteration on.
     regularization : float
         epsilon >= 0, see `averages.channel_averages`.
     floor : float
