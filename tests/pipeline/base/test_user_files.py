@@ -145,3 +145,18 @@ def test_a_file_that_ends_the_program_is_refused(tmp_path, text):
     (path := tmp_path / "own.py").write_text(text)
     with pytest.raises(ValueError, match=r"own\.py cannot be executed: SystemExit"):
         execute(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("import attention_limits.attention_indexed.spectra", True),
+        ("from attention_limits.plotting import hollow", True),
+        ("import an_absent_library", False),
+    ],
+)
+def test_a_module_of_ours_that_moved_has_a_hint(tmp_path, line, hint):
+    (tmp_path / "own.py").write_text(line + "\n")
+    with pytest.raises(ValueError, match=r"own\.py cannot be executed: (ModuleNotFound|Import)Error") as caught:
+        execute(tmp_path / "own.py")
+    assert ("lists the modules that moved" in str(caught.value)) is hint
