@@ -1,6 +1,7 @@
 import sys
 import time
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -244,3 +245,19 @@ def test_the_file_of_a_user_is_not_removed(tmp_path):
         xr.Dataset({"a": ("x", [1.0])}).to_netcdf(place)
         with pytest.raises(CubeError, match=f"was not written by attention-limits.*repair: .*{words}"):
             reader.read(place)
+
+
+@pytest.mark.parametrize(
+    ("path", "remedy"),
+    [
+        ("results/cubes/f/x.nc", "rm -f {0} && snakemake {0}"),
+        ("results/smoke/data/f/x/drawn/c.nc", "rm -f {0} && snakemake {0} --config scale=smoke"),
+        ("a/smoke/cubes/f/x.nc", "rm -f {0} && snakemake {0} --config scale=smoke results=a"),
+        ("cubes/f/x.nc", "rm -f {0} && snakemake {0} --config results=."),
+        ("x.nc", "compute it again, or give another path"),
+    ],
+)
+def test_the_repair_has_the_scale_and_the_results_of_the_folder(path, remedy):
+    with pytest.raises(CubeError, match="is missing") as caught:
+        reader.read(Path(path))
+    assert str(caught.value).endswith(f"; repair: {remedy.format(path)}")

@@ -67,9 +67,19 @@ def read(
 
 
 def _remedy(path: Path) -> str:
-    """How to get a cube or chunk again; a file in no folder of a workflow is the user's, and stays."""
-    of_workflow = path.parts[-3:-2] == ("cubes",) or path.parts[-5:-4] in (("chunks",), ("data",))
-    return remake(path) if of_workflow else "compute it again, or give another path"
+    """How to get a cube or chunk again; a file in no folder of a workflow is the user's, and stays.
+
+    The folder gives the scale `smoke` and `results`; `paper` shares the folder of `laptop`.
+    """
+    kinds = {3: ("cubes",), 5: ("chunks", "data")}
+    depth = next((n for n in kinds if len(path.parts) >= n and path.parts[-n] in kinds[n]), 0)
+    if not depth:
+        return "compute it again, or give another path"
+    folder = path.parents[depth - 1]
+    smoke = folder.name == "smoke"
+    results = folder.parent if smoke else folder
+    config = [*(["scale=smoke"] if smoke else []), *([] if results == Path("results") else [f"results={results}"])]
+    return remake(path, config)
 
 
 def remake(path: Path, config: Sequence[str] = (), without: Sequence[Path] = ()) -> str:
