@@ -1,12 +1,14 @@
 """Contacts, losses and generated sequences of a protein family."""
 
 import numpy as np
+import xarray as xr
 from matplotlib.colors import LogNorm
 
 from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import (
     BLUE,
     COLORS,
+    PURPLE,
     VERMILLION,
     WIDE,
     house_style,
@@ -14,7 +16,7 @@ from attention_limits.plotting import (
     new_figure,
     ordered_colors,
 )
-from attention_limits.potts_mlm.figures.shared import level, series
+from attention_limits.potts_mlm.figures.shared import LEARNER_COLORS, layers_name, level, series
 from attention_limits.potts_mlm.readings import of_chosen
 
 
@@ -44,6 +46,7 @@ def draw(cubes):
         ):
             replicas = array.transpose("samples", "replica")
             series(axes, replicas, fitted, "samples", colors[value], None, jump=None, linewidth=1.0)
+    _others(cube, length, (by_rank, by_samples, losses))
     chance = _chance(cube, structure)
     for axes in (by_rank, by_samples):
         level(axes, chance, "chance", linestyle=":")
@@ -64,6 +67,28 @@ def draw(cubes):
     legend_below(figure, (by_rank, losses), ncols=6)
     _statistics(sites, pairs, figure, cube)
     return figure
+
+
+def _others(cube, length, axes):
+    """The symmetric fit and the transformers: precision by rank at the largest M, precision of `length` pairs and loss by M."""
+    by_rank, by_samples, losses = axes
+    # A training ends after its epochs, so it has no flag.
+    trained = xr.ones_like(cube.replica, dtype=float)
+    models = [
+        (
+            "symmetric plmDCA", PURPLE, ":", cube.symmetric_precision, cube.symmetric_test_loss, cube.symmetric_converged,
+        )
+    ]  # fmt: skip
+    for layers in cube.layers.values:
+        part = cube.sel(layers=layers)
+        color, loss = LEARNER_COLORS["transformer", int(layers)], part.encoder_test_loss.isel(epoch=-1)
+        models.append((f"transformer, {layers_name(layers)}", color, "--", part.encoder_precision, loss, trained))
+    for name, color, style, precision, loss, fitted in models:
+        curve = precision.sel(samples=float(cube.samples.max())).mean("replica").dropna("rank")
+        by_rank.plot(curve["rank"], curve, color=color, linestyle=style, label=name)
+        for panel, array in ((by_samples, precision.sel(rank=length)), (losses, loss)):
+            array = array.transpose("samples", "replica")
+            series(panel, array, fitted, "samples", color, None, jump=None, linewidth=1.0, linestyle=style)
 
 
 def _name(heads, colors):
