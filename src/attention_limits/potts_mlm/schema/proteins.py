@@ -20,6 +20,18 @@ Identity = Annotated[
 ]
 
 
+# The letters of an alignment.
+Letters = Annotated[
+    str,
+    AfterValidator(check.alphabet),
+    Field(
+        min_length=2,
+        max_length=127,
+        description="protein, rna, dna, or the letters and the gap -, in the order of the colours.",
+    ),
+]
+
+
 class Alignment(Sequences):
     """A random split divides a multiple-sequence alignment into training and test sequences."""
 
@@ -27,10 +39,7 @@ class Alignment(Sequences):
         alignment: str = Field(
             min_length=1, description="FASTA, A2M, A3M or Stockholm file, relative to the project folder."
         )
-        alphabet: Annotated[str, AfterValidator(check.alphabet)] = Field(
-            "protein", min_length=2, max_length=127,
-            description="protein, rna, dna, or the letters and the gap -, in the order of the colours.",
-        )  # fmt: skip
+        alphabet: Letters = "protein"
 
     class Solver(Section):
         test_fraction: float = Field(0.2, gt=0, lt=1, description="Fraction of the sequences in the test set.")
