@@ -1,5 +1,7 @@
 """The staircase goes on where a branch ends in exact recovery: the learned rows are known, and the rest has its own threshold."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,10 +9,13 @@ from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channels.averages import node_dimension
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.links.one_token import phase_retrieval
 from attention_limits.sequence_multi_index.links.wrappers import OutputNoise
+from attention_limits.sequence_multi_index.priors.gaussian import standard_normal
 from attention_limits.sequence_multi_index.weak_recovery.branch import branch_point
-from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold
+from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold, instability_at
+from attention_limits.sequence_multi_index.weak_recovery.known import aligned, recovered_overlap
 from attention_limits.sequence_multi_index.weak_recovery.staircase import staircase
 
 NOISE = 8.0
@@ -74,6 +79,51 @@ def test_the_next_threshold_is_that_of_the_rest_alone():
     # The row that is not seen is never learned.
     assert np.isnan(third.alpha)
     assert third.bound > 1e6
+
+
+class Staircase(Link):
+    """y = h_3^2 + sign(h_1 h_2 h_3), with its posterior where rows 1 and 2 are not known: omega = 0 and V = 1 for them."""
+
+    rows, tokens, sign_symmetry = 3, 1, "none"
+
+    def forward(self, h):
+        return h[..., 2, 0] ** 2 + np.sign(np.prod(h[..., 0], axis=-1))
+
+    def log_likelihood(self, observed, h):
+        raise NotImplementedError
+
+    def moments(self, observed, omega, V):
+        n, sign = len(observed), np.array([1.0, -1.0, 1.0, -1.0])
+        square = observed[:, None] - sign
+        size = np.sqrt(np.maximum(square, 1e-300))
+        third = size * np.array([1.0, 1.0, -1.0, -1.0])
+        log_weight = np.where(square > 0, -np.log(size) - 0.5 * (third - omega[:, 2]) ** 2 / V[2, 2], -np.inf)
+        log_z = np.logaddexp.reduce(log_weight, axis=1)
+        weight = np.exp(log_weight - log_z[:, None])
+        mean, covariance = np.zeros((n, 3, 1)), np.zeros((n, 3, 1, 3, 1))
+        mean[:, 2, 0] = np.sum(weight * third, axis=1)
+        pair = 2.0 / np.pi * np.sum(weight * sign * np.sign(third), axis=1)
+        covariance[:, 0, 0, 0, 0] = covariance[:, 1, 0, 1, 0] = 1.0
+        covariance[:, 0, 0, 1, 0] = covariance[:, 1, 0, 0, 0] = pair
+        covariance[:, 2, 0, 2, 0] = np.sum(weight * (third - mean[:, 2]) ** 2, axis=1)
+        return log_z, mean, covariance
+
+
+def test_the_sign_of_a_recovered_field_is_known():
+    """Rows 1 and 2 beside row 3 are a parity of two signs, (pi / 2)^2. At 1 - Q = 2e-5 small fields have no sign: 2.4756."""
+    unit = np.eye(3)
+    overlap = recovered_overlap(unit[:, [2]], standard_normal(3))
+    found, _ = instability_at(channel_of(Staircase()), nodes_of(Staircase(), 8192), overlap, unit[:, :2])
+    # Of 8192 outputs none or one has a field of the order of the root of 1 - Q: an error below 2e-4.
+    assert 1.0 / found.eigenvalue == pytest.approx(0.25 * np.pi**2, rel=3e-4)
+
+
+def test_a_recovered_direction_becomes_exact():
+    """The directions of few nodes are wrong by percents: then row 1 would be read through y, and pi^2 / 4 become 1.4."""
+    link = load_link({"link": "docs/models/staircase.py:Staircase"}, Path(__file__).parents[3])
+    wrong = np.array([[0.05], [-0.03], [1.0]]) / np.linalg.norm([0.05, -0.03, 1.0])
+    found = aligned(channel_of(link), nodes_of(link, 128), wrong, standard_normal(3))
+    assert np.abs(found[:2]).max() < 1e-6 < np.abs(wrong[:2]).max()
 
 
 @pytest.mark.slow

@@ -78,10 +78,10 @@ class CorrelatedDimensions(GaussianRows):
         found = (columns * np.clip(known, 0.0, largest)) @ columns.T
         return 0.5 * (found + found.T)
 
-    def confined(self, subspace, precision):
-        """See `Prior` for `subspace` and `precision`."""
+    def confined(self, subspace, precision, largest=LARGEST_OVERLAP):
+        """See `Prior` for `subspace`, `precision` and `largest`."""
         values, vectors = np.linalg.eigh(clip_spectrum(precision, 0.0, np.inf))
-        return self._average(values, self.root @ subspace @ vectors)
+        return self._average(values, self.root @ subspace @ vectors, largest)
 
     def free_entropy(self, overlap, precision):
         """See `Prior` for `overlap`; an error of the `precision` enters in second order."""

@@ -61,10 +61,10 @@ class GaussianRows(Prior):
         found = self.root @ overlap_from_precision(self.root.T @ precision @ self.root, largest) @ self.root.T
         return 0.5 * (found + found.T)
 
-    def confined(self, subspace, precision):
+    def confined(self, subspace, precision, largest=LARGEST_OVERLAP):
         """See `Prior`."""
         columns = self.root @ subspace
-        return columns @ overlap_from_precision(precision) @ columns.T
+        return columns @ overlap_from_precision(precision, largest) @ columns.T
 
     def free_entropy(self, overlap, precision):
         """See `Prior`; the precision is not used."""

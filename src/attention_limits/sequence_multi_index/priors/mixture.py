@@ -180,9 +180,9 @@ class MixtureRows(Prior):
         """See `Prior`."""
         return self.clipped(self.second_moment - self.averages(precision).missing, largest)
 
-    def confined(self, subspace, precision):
+    def confined(self, subspace, precision, largest=LARGEST_OVERLAP):
         """See `Prior`; the subspace must be that of some rows."""
-        return self.overlap(subspace @ precision @ subspace.T)
+        return self.overlap(subspace @ precision @ subspace.T, largest)
 
     def free_entropy(self, overlap, precision):
         """See `Prior`; an error of the precision enters in second order."""

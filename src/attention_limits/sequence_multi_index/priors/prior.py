@@ -91,8 +91,11 @@ class Prior(ABC):
         """Q (P, P) at a precision Lambda (P, P), positive semi-definite; `largest` as in `clipped`."""
 
     @abstractmethod
-    def confined(self, subspace, precision):
-        """Q (P, P) at a precision (k, k) of a subspace (P, k) of the whitened rows R^-1 W, orthonormal columns."""
+    def confined(self, subspace, precision, largest=LARGEST_OVERLAP):
+        """Q (P, P) at a precision (k, k) of a subspace (P, k) of the whitened rows R^-1 W, orthonormal columns.
+
+        `largest` is as in `clipped`.
+        """
 
     @abstractmethod
     def free_entropy(self, overlap, precision) -> float:

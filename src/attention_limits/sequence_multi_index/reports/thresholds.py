@@ -22,7 +22,7 @@ from attention_limits.sequence_multi_index.reports.check_link import sound_link
 from attention_limits.sequence_multi_index.schema.checks import spikes_problem
 from attention_limits.sequence_multi_index.schema.thresholds import RecoverySolver, Thresholds
 from attention_limits.sequence_multi_index.state_evolution.exact_recovery import exact_recovery, optimal_recovery
-from attention_limits.sequence_multi_index.weak_recovery.generative_exponent import HIGHEST, generative_exponent
+from attention_limits.sequence_multi_index.weak_recovery.generative_exponent import generative_exponent
 from attention_limits.sequence_multi_index.weak_recovery.staircase import staircase
 
 # Coarser than that of the experiments, because a report uses fewer nodes.
@@ -32,6 +32,8 @@ MOST_FIELDS = 4
 RECOVERY_WIDTH, RECOVERY_ITERATIONS = 0.01, 500
 # Below this the growth of a small overlap is zero up to rounding: the output has no information of second order.
 ZERO = 1e-12
+# Rounding error of F.
+ROUNDING = 1e-16
 # Name of the row, search, and words where it finds a bracket and where it finds none.
 _RECOVERIES = (
     (
@@ -92,7 +94,9 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
         runs.append(staircase(channels[r], few, many, TOLERANCE, report=said, prior=prior))
         node_sets.append(few)
     count = max(len(steps) for steps in runs)
-    rows = [_row(link, k + 1, [steps[k] for steps in runs if k < len(steps)], replicas) for k in range(count)]
+    rows = [_row(k + 1, [steps[k] for steps in runs if k < len(steps)], replicas) for k in range(count)]
+    if not rows[0]["found"]:
+        rows[0] |= _without_threshold(link, prior, rows[0]["bound"])
     notes = {"method": f"channel by {channels[0].method}; errors over {replicas} scramblings of {nodes} nodes"}
     if (resolved := min(row["resolved"] for row in rows)) < RESOLVED:
         notes["warning"] = f"the channel met its check on only {resolved:.0%} of the outputs; raise resolution"
@@ -164,7 +168,7 @@ def _report(replica, replicas):
     return report
 
 
-def _row(link, number, steps, replicas):
+def _row(number, steps, replicas):
     """One threshold: value with error, rows that become learnable, overlaps of the rows learned before."""
     # The error that the nodes of each replica show is a floor.
     alpha, error = mean_with_floor([step.alpha for step in steps], [step.error for step in steps])
@@ -177,9 +181,7 @@ def _row(link, number, steps, replicas):
     }  # fmt: skip
     if not found and row["bound"] > 1.0 / ZERO:
         known = "with the learned rows recovered, " if number > 1 else ""
-        text = f"{number}. none: {known}one iteration multiplies a small overlap by alpha F"
-        text += f", and F = 0 to {1.0 / row['bound']:.0e}"
-        return row | {"text": text + (_next_order(link) if number == 1 else "")}
+        return row | {"text": f"{number}. none: {known}{_vanishing(1.0 / row['bound'])}"}
     if not found and np.isfinite(row["bound"]) and number > 1:
         text = (
             f"no further row is learned below alpha = {row['bound']:.4g}; the rows learned before are recovered there"
@@ -202,15 +204,27 @@ def _row(link, number, steps, replicas):
     return row | {"text": text}
 
 
-def _next_order(link):
-    """The generative exponent in words, where it can be computed."""
-    found = generative_exponent(link)
-    if found is None:
-        return ""
-    order, _ = found
-    if not order:
-        return f"; no order up to {HIGHEST} has information"
-    return f"; the next order with information is {order} (generative exponent), which no alpha of order one uses"
+def _vanishing(zero):
+    """F = 0 in words, up to the number `zero`."""
+    return f"one iteration multiplies a small overlap by alpha F, and F = 0 to {max(zero, ROUNDING):.0e}"
+
+
+def _without_threshold(link, prior, bound):
+    """Bound and text of a first threshold that no replica finds: whether F is zero, and the generative exponent.
+
+    A sampled channel shows F = 0 up to its scatter alone; few outputs have a more exact F, see `generative_exponent`.
+    """
+    found = generative_exponent(link, prior)
+    if found is None or found.order in (1, 2):
+        return {}
+    # Every eigenvalue of F is below E sum_pq T_pq^2, twice the information of order two.
+    bound = max(bound, 1.0 / max(2.0 * found.zero, ROUNDING))
+    order = (
+        f"; the next order with information is {found.order} (generative exponent), which no alpha of order one uses"
+    )
+    if not found.order:
+        order = f"; no order up to {found.highest} has information"
+    return {"bound": bound, "text": f"1. none: {_vanishing(1.0 / bound)}{order}"}
 
 
 def _rows(direction):

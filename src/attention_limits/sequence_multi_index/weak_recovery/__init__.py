@@ -6,6 +6,7 @@ arXiv:2502.00901).
 In reading order:
 
 - first_threshold: from nothing
+- known: directions that are recovered
 - branch, crossing: a branch of learned directions, and where the growth along it crosses one
 - staircase: one threshold after the other
 - growth: the growth of every unlearned layer

@@ -6,7 +6,6 @@ Source: Troiani et al. 2025, arXiv:2502.00901; the equations of a branch are der
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import block_diag
 from scipy.optimize import brentq
 
 from attention_limits.numerics.probability.statistics import combine_unbiased
@@ -23,6 +22,7 @@ from attention_limits.sequence_multi_index.state_evolution.linear_response impor
     response_blocks,
     symmetric_basis,
 )
+from attention_limits.sequence_multi_index.weak_recovery.known import overlap_beside
 
 # Eigenvectors of an eigenmatrix with less than this share of its largest eigenvalue are sampling noise, not learned.
 SMALLEST_SHARE = 0.05
@@ -59,15 +59,6 @@ class BranchPoint:
     resolved: float
 
 
-def recovered_overlap(channel: Channel, known, prior: Prior | None = None):
-    """Q (P, P) where the directions `known` (P, j) of the whitened rows are recovered, to 1 - Q = 2e-5, and the rest is not.
-
-    `channel` gives P; the `prior` is standard normal by default.
-    """
-    prior = as_prior(prior, channel.link)
-    return prior.confined(known, np.expm1(HIGHEST_LEVEL) * np.eye(known.shape[1]))
-
-
 def branch_point(
     channel: Channel, nodes, subspace, level, start, tolerance=SHAPE_TOLERANCE, prior: Prior | None = None, known=None
 ) -> BranchPoint:
@@ -98,7 +89,7 @@ def branch_point(
     last = {}
 
     def moments_at(precision):
-        overlap = prior.confined(everything, block_diag(precision, np.expm1(HIGHEST_LEVEL) * np.eye(known.shape[1])))
+        overlap = overlap_beside(known, subspace, precision, prior)
         V = prior.second_moment - 0.5 * (overlap + overlap.T)
         omega, observed = sample_outputs(channel.link, overlap, V, nodes.points)
         return channel.posterior(observed, omega, V), V

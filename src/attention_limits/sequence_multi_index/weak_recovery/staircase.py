@@ -20,7 +20,6 @@ followed for standard normal weights alone; other priors then have the first thr
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import block_diag
 from scipy.optimize import minimize_scalar
 
 from attention_limits.sequence_multi_index.channels.channel import Channel
@@ -38,10 +37,10 @@ from attention_limits.sequence_multi_index.weak_recovery.branch import (
     branch_point,
     complement,
     principal,
-    recovered_overlap,
 )
 from attention_limits.sequence_multi_index.weak_recovery.crossing import Crossing, polish, search
 from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold, instability_at
+from attention_limits.sequence_multi_index.weak_recovery.known import aligned, overlap_beside, recovered_overlap
 
 # One in PILOT_DIVISOR nodes, at least FEWEST_PILOT_NODES, locates a threshold first, to this accuracy of the level.
 PILOT_DIVISOR, FEWEST_PILOT_NODES, PILOT_ACCURACY = 8, 32, 0.02
@@ -140,7 +139,8 @@ def staircase(
             add(Step(np.nan, np.nan, np.nan, np.nan, nothing, nothing, True, 1.0))
             return steps
         if found is None:
-            known, learned = np.concatenate([known, learned], axis=1), np.zeros((size, 0))
+            known = aligned(channel, nodes, np.concatenate([known, learned], axis=1), prior)
+            learned = np.zeros((size, 0))
             start, level = np.zeros((0, 0)), 0.0
             step, direction = _beyond(channel, nodes, known, end, prior)
             add(step)
@@ -148,7 +148,7 @@ def staircase(
                 return steps
             continue
         point = found.point
-        overlap = _overlap(channel, known, learned, point.precision, prior)
+        overlap = overlap_beside(known, learned, point.precision, prior)
         rest = complement(np.concatenate([known, learned], axis=1))
         # All outputs share the nodes of a sampled channel that led to this point: other nodes decide which direction grows, if
         # any.
@@ -164,16 +164,9 @@ def staircase(
         start, level = point.precision, found.level
 
 
-def _overlap(channel, known, learned, precision, prior):
-    """Q (P, P) of recovered directions and of a branch."""
-    size = known.shape[1]
-    both = np.concatenate([learned, known], axis=1)
-    return prior.confined(both, block_diag(precision, np.expm1(HIGHEST_LEVEL) * np.eye(size)))
-
-
 def _beyond(channel, nodes, known, end, prior):
     """The step where the directions `known` are recovered, from alpha = `end` on, and its eigenmatrix of the whitened rows."""
-    rest, overlap = complement(known), recovered_overlap(channel, known, prior)
+    rest, overlap = complement(known), recovered_overlap(known, prior)
     grows, resolved = instability_at(channel, nodes, overlap, rest, prior)
     if not grows.significant:
         largest = max(grows.eigenvalue, 0.0) + SIGNIFICANT * max(grows.noise, grows.error)
