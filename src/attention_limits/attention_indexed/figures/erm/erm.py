@@ -35,7 +35,7 @@ def draw(cubes):
     _draw_learning(middle, linear, best.sel(score_noise=model(linear, "score_noise")))
     _draw_ratio(right, of(best, "erm_optimal_decay"), of(cubes["erm_softmax_best"], "erm_optimal_decay"))
     left.set(title="softmax, no noise", xlim=(0, 1.05), ylim=(0, 2))
-    middle.set(title=r"linear scores, $\Delta = 0.1$", xlim=(0, 2.6), ylim=(FLOOR, 2), yscale="log")
+    middle.set(title=r"linear scores, $\tau = 0.1$", xlim=(0, 2.6), ylim=(FLOOR, 2), yscale="log")
     for axes in (left, middle):
         axes.set(ylabel=ERROR)
     legend_below(figure, (left, middle, right), ncols=5)
@@ -103,7 +103,7 @@ def _draw_ratio(axes, linear, softmax):
             equations(linear) * part.alpha,
             ratio,
             color=color,
-            label=rf"linear, $\Delta = {noise:g}$",
+            label=rf"linear, $\tau = {noise:g}$",
         )
     ratio, flags = (
         array.transpose("alpha", "replica").values for array in (_ratio(softmax), passed(softmax, "mse", unique=True))
