@@ -6,7 +6,7 @@ from snakemake.settings.types import DeploymentMethod
 
 from attention_limits.pipeline.base import provenance
 from attention_limits.pipeline.base.attributes import numbers_of_picture
-from attention_limits.pipeline.base.files import canonical_json
+from attention_limits.pipeline.base.files import canonical_json, require_place
 from attention_limits.pipeline.experiments.experiment import SECTIONS, load_family
 from attention_limits.pipeline.experiments.figures import filled
 
@@ -30,6 +30,10 @@ shell.prefix(escaped(_PREFIX))
 
 
 onstart:
+    try:
+        require_place(Path(RESULTS, "index.html"))
+    except (OSError, SpecError) as error:
+        raise WorkflowError(f"results: {error}") from None
     # In the line of a job for a queue Snakemake does not quote the path of its Python: github.com/snakemake/snakemake/issues/3211.
     if not workflow.local_exec and shlex.quote(sys.executable) != sys.executable:
         raise WorkflowError(
