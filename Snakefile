@@ -53,17 +53,6 @@ include: "workflow/rules/cubes.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/audit.smk"
 include: "workflow/rules/landing.smk"
-
-
-for family in PROJECT.experiments:
-
-    rule:
-        name:
-            family
-        input:
-            PROJECT.targets(family),
-        localrule: True
-
-
-# The last include, after all rules.
+include: "workflow/rules/families.smk"
+# The last one, after all rules.
 include: "workflow/rules/targets.smk"

@@ -1,12 +1,14 @@
 """What a drawn figure has against the grammar of figures."""
 
 import importlib
+import re
 import warnings
 
 import numpy as np
 import xarray as xr
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PathCollection
+from matplotlib.colors import to_hex, to_rgb, to_rgba_array
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.path import Path
@@ -16,12 +18,18 @@ from attention_limits.pipeline.cubes.cube_bytes import linked
 from attention_limits.pipeline.cubes.reader import read
 from attention_limits.pipeline.cubes.readings import judges
 from attention_limits.pipeline.experiments.figures import PLACEHOLDER
-from attention_limits.plotting import MIDDLE, NARROW, WIDE
+from attention_limits.plotting import COLORS, LAYER_COLORS, MIDDLE, NARROW, WIDE
 
 # Points; a reader of a printed page still reads this size.
 SMALLEST = 7.0
 # Flags that no figure evaluates: a training of so many epochs is the result, whatever its gradient at the end.
 NOT_JUDGED = {"transformer_converged"}
+# What an entry of a legend names by its words, and the colours that this may have, by the first group.
+MEANINGS = {
+    r"(?:^|[^\d\w])layer (\d)(?![\d\w])": {str(layer): color for layer, color in LAYER_COLORS.items()},
+    r"^\$Q_\{(\d)\1\}\$": {str(layer): color for layer, color in LAYER_COLORS.items()},
+    r"^(semantic|positional)(?: |$)": COLORS,
+}
 # What a run did, whether it has settled or not.
 COUNTS = {"iterations"}
 
@@ -46,7 +54,28 @@ def faults(figure):
             found.append(f"the legend {names} leaves the page")
         if len(set(names)) < len(names):
             found.append(f"an entry of the legend twice: {names}")
-    return found + _open_circles(figure)
+    return found + _open_circles(figure) + _colors(figure)
+
+
+def _colors(figure):
+    """Lines about entries of legends in another colour than that of their meaning."""
+    found = []
+    for legend in figure.findobj(Legend):
+        for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True):
+            for words, colors in MEANINGS.items():
+                named = re.findall(words, text.get_text())
+                # An entry about two layers has no meaning of its own.
+                color = _color(handle) if len(named) == 1 else None
+                if color is not None and not np.allclose(color, to_rgb(colors[named[0]])):
+                    found.append(f"the entry {text.get_text()!r} in the colour {to_hex(color)}")
+    return found
+
+
+def _color(handle):
+    """RGB of an entry of a legend; None without a colour."""
+    get = getattr(handle, "get_color", None) or getattr(handle, "get_facecolor", None)
+    colors = to_rgba_array(get()) if get else ()
+    return colors[0, :3] if len(colors) else None
 
 
 def _open_circles(figure):

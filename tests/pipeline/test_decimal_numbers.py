@@ -25,7 +25,8 @@ def texts_of(source):
 
 
 def bare(text):
-    """The places of numbers such as `.5` in a text, each with what stands around it."""
+    """The places of numbers such as `.5` in a text, each with what stands around it; what a user types stands in backquotes."""
+    text = re.sub(r"`[^`\n]*`", "``", text)
     return [" ".join(text[max(0, found.start() - 20) : found.end() + 10].split()) for found in BARE.finditer(text)]
 
 

@@ -7,7 +7,9 @@ import xarray as xr
 import figure_faults
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
+    COLORS,
     FLAGGED,
+    LAYER_COLORS,
     NARROW,
     curve,
     flagged_points,
@@ -64,6 +66,23 @@ def test_a_legend_below_covers_nothing():
     axes.plot(X, X, label="a curve")
     legend_below(made, axes)
     assert covered(made) == []
+
+
+def test_colors_by_meaning():
+    """Layers, and the semantic and the positional solution, have their colours in every figure."""
+    figure, axes = new_figure(1, 1, NARROW, 3.0)
+    axes.plot([0, 1], color=LAYER_COLORS[1], label="layer 1")
+    axes.plot([0, 1], color=LAYER_COLORS[1], label="$Q_{22}$, state evolution")
+    axes.errorbar([0], [1], [1], color=LAYER_COLORS[3], label="layer 2, AMP")
+    axes.axvspan(0, 1, color=COLORS["semantic"], label="positional")
+    axes.plot([0, 1], color="0.3", label="layers 1 and 2")
+    axes.legend()
+    wrong = [line for line in figure_faults.faults(figure) if "in the colour" in line]
+    assert {line.partition("' in")[0].removeprefix("the entry '") for line in wrong} == {
+        "$Q_{22}$, state evolution",
+        "layer 2, AMP",
+        "positional",
+    }
 
 
 def test_widths_and_sizes_of_text():

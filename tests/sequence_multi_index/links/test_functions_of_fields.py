@@ -1,10 +1,13 @@
 """A function of the fields is the link that a class with the same output is, and its sign symmetry is that of its outputs."""
 
+import re
+
 import numpy as np
 import pytest
 
 import attention_limits as al
 from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.sequence_multi_index.links.declarations import problems_of
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.links.wrappers import OutputNoise
 
@@ -76,3 +79,42 @@ def test_its_parameters_reach_it(tmp_path):
     (tmp_path / "mine.py").write_text("def scaled(h, scale=1.0):\n    return scale * h[..., 0, 0] ** 2\n")
     link = load_link({"link": "mine.py:scaled", "parameters": {"scale": 3.0}}, tmp_path)
     assert link.forward(np.full((1, 1, 1), 2.0)).tolist() == [12.0]
+
+
+_BODIES = {
+    "list": ("return h[..., 0, 0].tolist()", None),
+    "number": ("return 1.0", r"must return \(n, \.\.\.\) .* gave \(\)"),
+    "exit": ("raise SystemExit(3)", "SystemExit: 3"),
+    "mean": ("return h[..., 0, 0] - h.mean()", "the outputs of some fields depend on the other fields"),
+}
+
+
+@pytest.mark.parametrize("name", _BODIES)
+def test_what_a_function_may_return(name, tmp_path):
+    body, problem = _BODIES[name]
+    (tmp_path / "own.py").write_text(f"def f(h):\n    {body}\n", encoding="utf-8")
+    model = {"link": "own.py:f", "noise": 0.1}
+    try:
+        found = problems_of(load_link(model, tmp_path))
+    except ValueError as error:
+        found = [str(error)]
+    assert bool(found) == (problem is not None)
+    assert problem is None or re.search(problem, found[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("f = 3", "defines no class or function 'f': it is of the type int"),
+        ("def f(x):\n    return x", "rows: not a parameter .*; a function of the fields calls its first argument h"),
+        ("import numpy as np\nf = np.vectorize(abs)", "own.py:f cannot be made: TypeError: "),
+        (
+            "class f:\n    def __init__(self, rows):\n        raise KeyError(rows)",
+            "own.py:f cannot be made: KeyError: 1",
+        ),
+    ],
+)
+def test_what_is_no_link(text, problem, tmp_path):
+    (tmp_path / "own.py").write_text(f"{text}\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=problem):
+        load_link({"link": "own.py:f", "rows": 1, "noise": 0.1}, tmp_path)

@@ -43,8 +43,9 @@ def channel_of_file(model: Mapping, project: Path) -> OutputChannel | GaussianNo
         )
     try:
         channel = made(tokens=model["tokens"], **parameters)
-    except TypeError as error:
-        raise ValueError(f"the channel {name}: {error}") from None
+    except (Exception, SystemExit) as error:
+        kind = "" if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: "
+        raise ValueError(f"the channel {name}: {kind}{error}") from None
     noise = model.get("output_noise") or 0.0
     if noise and described_by(channel):
         raise ValueError(f"output_noise: {noise:g}: the channel has a {described_by(channel)} of y; allowed: 0")
@@ -72,7 +73,7 @@ def problems_of(model: OutputChannel | GaussianNoise, count: int = 32, seed: int
     try:
         with np.errstate(all="ignore"):
             yield from _problems_of_output(model, h, generator)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         yield f"the channel fails on random scores: {type(error).__name__}: {error}"
 
 

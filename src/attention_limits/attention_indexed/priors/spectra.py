@@ -161,7 +161,7 @@ def law_of_file(name: str, ratio: float, project: Path) -> Law:
     function = object_of_file("spectrum", name, project, "function {}", callable)
     try:
         law = function(ratio)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(f"the spectrum {name} fails at ratio {ratio:g}: {type(error).__name__}: {error}") from error
     if not isinstance(law, Law):
         raise ValueError(f"the spectrum {name} must return a Law of spectra, not {type(law).__name__}")

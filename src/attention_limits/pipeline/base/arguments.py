@@ -128,6 +128,6 @@ def _number(text: str):
         try:
             return read(text)
         except ValueError:
-            # JSON knows no number .5 or 1.
+            # JSON knows no number `.5` or `1.`
             continue
     return text

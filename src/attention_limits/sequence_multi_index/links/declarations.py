@@ -42,7 +42,7 @@ def problems_of(link: Link, count=64, seed=0) -> list[str]:
     try:
         with np.errstate(all="ignore"):
             return _problems(link, count, seed)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # A link of a file may raise anything.
         shape = (count, link.rows, link.tokens)
         return [f"the link fails on random fields of shape {shape}: {type(error).__name__}: {error}"]
@@ -121,6 +121,11 @@ def _forward_problems(link, h) -> Iterator[str]:
     batched = np.asarray(link.forward(h.reshape(-1, 8, *h.shape[1:])))
     if batched.shape != (len(h) // 8, 8, *y.shape[1:]) or not np.allclose(batched.reshape(y.shape), y, rtol=1e-9):
         yield f"forward must act on the last two axes alone: fields (n, S, P, M) gave {batched.shape}, or other values"
+        return
+    # A mean over all fields, for example.
+    half = np.asarray(link.forward(h[: len(h) // 2]))
+    if half.shape != (len(h) // 2, *y.shape[1:]) or not np.allclose(half, y[: len(half)], rtol=1e-9):
+        yield "forward must act on the last two axes alone: the outputs of some fields depend on the other fields"
 
 
 def _symmetry_problems(link, h, y) -> Iterator[str]:

@@ -78,6 +78,7 @@ def load_link(model: Mapping, project: Path) -> Link:
         if unknown:
             raise ValueError(
                 f"{', '.join(unknown)}: not a parameter of the link {name}; {allowed_names(unknown[0], allowed)}"
+                f"{'' if inspect.isclass(make) or name in PROVIDED else '; a function of the fields calls its first argument h'}"
             )
     missing = [key for key, item in allowed.items() if item.default is item.empty and key not in parameters]
     missing = [
@@ -87,7 +88,13 @@ def load_link(model: Mapping, project: Path) -> Link:
     ]
     if missing:
         raise ValueError(f"the link {name} needs {', '.join(missing)}")
-    link = FunctionOfFields(make, rows, tokens, parameters) if own else make(**parameters)
+    try:
+        link = FunctionOfFields(make, rows, tokens, parameters) if own else make(**parameters)
+    except ValueError:
+        raise
+    except (Exception, SystemExit) as error:
+        # The code of a user.
+        raise ValueError(f"the link {name} cannot be made: {type(error).__name__}: {error}") from error
     if not isinstance(link, Link):
         raise ValueError(f"{name} must be a Link or return one, not {type(link).__name__}")
     link = link if covariance is None else CorrelatedTokens(link, covariance)

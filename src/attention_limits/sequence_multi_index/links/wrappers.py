@@ -54,7 +54,7 @@ class FunctionOfFields(Link):
             y = np.asarray(self.forward(h))
             flips = np.concatenate([-np.ones((1, rows)), 1.0 - 2.0 * np.eye(rows)])
             same = [np.allclose(self.forward(h * flip[:, None]), y, _ROUNDING, _ROUNDING) for flip in flips]
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             name = getattr(function, "__name__", "link")
             raise ValueError(
                 f"{name}(h) fails for h of shape (n, rows, tokens) = {h.shape}: {type(error).__name__}: {error}; the keys rows "
@@ -64,7 +64,8 @@ class FunctionOfFields(Link):
 
     def forward(self, h):
         """Output (..., *output) of the fields (..., P, M)."""
-        return self._function(h, **self._parameters)
+        # A list or a number is an array too; arrays of other kinds stay, for the checks.
+        return np.asanyarray(self._function(h, **self._parameters))
 
 
 class CorrelatedTokens(Link):

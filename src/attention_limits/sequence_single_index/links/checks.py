@@ -35,7 +35,7 @@ def problems_of(function, tokens, seed=0) -> list[str]:
     z = generator.standard_normal((_COUNT, tokens)) * np.where(np.arange(_COUNT) % 2, _WIDE, 1.0)[:, None]
     try:
         return list(_problems(function, symmetry, z))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # A function of a file may raise anything; the message gives the shape of its fields.
         return [f"it fails on fields of shape {z.shape}: {type(error).__name__}: {error}"]
 

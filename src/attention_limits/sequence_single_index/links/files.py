@@ -34,13 +34,13 @@ def of_one_sequence(function, tokens):
             found = np.shape(function(rows.copy()))
         if found[:1] == rows.shape[:1]:
             return False
-    except Exception:
+    except (Exception, SystemExit):
         # A function that fails on rows may run on one sequence.
         pass
     try:
         with np.errstate(all="ignore"):
             found = np.asarray(function(tuple(rows[0].tolist())), dtype=float)
-    except Exception:
+    except (Exception, SystemExit):
         return False
     return found.ndim <= 1
 

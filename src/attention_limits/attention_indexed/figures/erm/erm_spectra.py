@@ -10,7 +10,7 @@ from attention_limits.plotting import BLUE, MIDDLE, house_style, new_figure
 # Cube, weight decay and alphas of the panels of a row.
 _ROWS = (
     ("erm_softmax", 0.01, (0.05, 0.2), "softmax, no noise"),
-    ("erm_linear", 0.1, (0.05, 0.2), r"linear, $\Delta = 0.1$"),
+    ("erm_linear", 0.1, (0.05, 0.2), r"linear, $\tau = 0.1$"),
 )
 LEARNED, TEACHER = BLUE, "0.45"
 
@@ -64,7 +64,9 @@ def _draw_panel(axes, cube, alpha, title):
         part = theory.sel(bulk=bulk)
         label = "state evolution" if bulk == theory.bulk.values[0] else None
         axes.plot(part.spectrum_value, part.spectrum_density, color=LEARNED, label=label)
-    x = np.linspace((1.0 - np.sqrt(ratio)) ** 2 / np.sqrt(ratio), edge, 400)[1:-1]
+    # Dense at both ends, where the density falls to zero like a root; at width d it diverges at zero.
+    low = (1.0 - np.sqrt(ratio)) ** 2 / np.sqrt(ratio)
+    x = low + 0.5 * (edge - low) * (1.0 - np.cos(np.linspace(0.0, np.pi, 400)[0 if low > 0 else 1 :]))
     axes.plot(x, _teacher(x, ratio), color=TEACHER, linestyle="--", label="teacher")
     atom, zero = 1.0 - float(theory.learned_rank), 1.0 - len(positive) / len(values)
     axes.text(

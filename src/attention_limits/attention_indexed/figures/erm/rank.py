@@ -6,7 +6,7 @@ from attention_limits.attention_indexed.figures.erm.erm_shared import METHODS, b
 from attention_limits.attention_indexed.figures.shared import model
 from attention_limits.plotting import KEY, MIDDLE, house_style, legend_below, new_figure
 
-_TITLES = {"erm_softmax": "softmax, no noise", "erm_linear": r"linear scores, $\Delta = 0.1$"}
+_TITLES = {"erm_softmax": "softmax, no noise", "erm_linear": r"linear scores, $\tau = 0.1$"}
 
 
 @house_style
