@@ -80,4 +80,4 @@ def _draw_aided(axes, cube):
     given = specifications(cube)["gamp"]["solver"]["side_information"]
     for layer in (2, 1):
         draw_layer(axes, theory, gamp, layer)
-    axes.annotate(rf"with side information, $\lambda = {given:g}$", (0.98, 0.08), xycoords="axes fraction", ha="right")
+    axes.annotate(rf"with side information, $\kappa = {given:g}$", (0.98, 0.08), xycoords="axes fraction", ha="right")
