@@ -124,6 +124,16 @@ ILL_POSED = {
         Exact,
         {"fibre": lambda self, y, free, angles: (y[:, None, None, None, None], np.full((1, 1, 1), STREAM.standard_normal()))},
     ),
+    "forward must return finite numbers; h = [[2.6": (
+        Noisy, {"forward": lambda self, h: np.where(np.abs(h[..., 0, 0]) > 2.5, np.nan, h[..., 0, 0])},
+    ),
+    "log_weight is not the logarithm of |dy / dh|^-1": (
+        Exact,
+        {
+            "forward": lambda self, h: h[..., 0, 0] ** 3,
+            "fibre": lambda self, y, free, angles: (np.cbrt(y)[:, None, None, None, None], np.zeros((1, 1, 1))),
+        },
+    ),
     "the link fails on random fields of shape (64, 1, 1): IndexError": (Noisy, {"forward": lambda self, h: h[..., 1, 0]}),
 }  # fmt: skip
 

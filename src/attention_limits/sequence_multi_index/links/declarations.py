@@ -12,12 +12,16 @@ from attention_limits.sequence_multi_index.links.link import Link, candidates_of
 SYMMETRIES = ("rows", "all", "none")
 # Fields beyond this many standard deviations carry no probability; their candidates may be inaccurate.
 FAR = 8.0
+# Fields of the averages are up to this many times as large as the random ones.
+WIDER = 2.0
 # Largest accepted error of an output that a candidate reproduces, relative to the output and its typical size.
 ACCURACY = 1e-6
 # Random fields on which a posterior of the link itself is compared with the output, and standard errors that refuse it; those on
 # which its moments are compared with differences of log Z of this step, and the accuracy.
 MANY, SURE = 16384, 6.0
 FEW, STEP, DERIVATIVE = 64, 1e-3, 1e-3
+# Step of the differences of an output in the fields of a fibre.
+WEIGHT_STEP = 1e-5
 # Fields at which the density of a single noisy output is integrated, outputs that give its range, points of the integral, and
 # its accuracy.
 PLACES, DRAWS, POINTS, UNIT = 4, 2048, 8193, 0.02
@@ -106,10 +110,13 @@ def _forward_problems(link, h) -> Iterator[str]:
     if not np.issubdtype(y.dtype, np.floating):
         yield f"forward must return real floating numbers, returns {y.dtype}; {_example(h[0], y[0])}"
         return
-    if not np.all(np.isfinite(y)):
-        bad = int(np.argmin(np.isfinite(y).reshape(len(h), -1).all(axis=1)))
-        yield f"forward must return finite numbers; {_example(h[bad], y[bad])}"
-        return
+    # The nodes of the averages reach further than these few fields.
+    for fields in (h, WIDER * h):
+        shown = np.asarray(link.forward(fields))
+        if not np.all(np.isfinite(shown)):
+            bad = int(np.argmin(np.isfinite(shown).reshape(len(h), -1).all(axis=1)))
+            yield f"forward must return finite numbers; {_example(fields[bad], shown[bad])}"
+            return
     again = np.asarray(link.forward(h))
     if not np.array_equal(again, y):
         bad = _different(again, y, 0.0) or 0
@@ -261,6 +268,37 @@ def _fibre_problems(link, h, observed, rng) -> Iterator[str]:
                 f"the true fields are not among the candidates of the fibre, the closest is {distance[worst]:.2g} away: "
                 f"{_example(h[worst], y[worst])}"
             )
+            return
+        yield from _weight_problems(link, h, candidates[:, 0], log_weight[:, 0])
+
+
+def _weight_problems(link, h, candidates, log_weight) -> Iterator[str]:
+    """The weight of the true fields against |dy / d(last fields)|^-1 by first differences, where the output has as many entries.
+
+    A factor that depends on the output alone changes no posterior, only the density of the output, and so the free entropy. A
+    kink of the output makes some fields wrong: half of them must be right.
+    """
+    n, rows = len(h), link.rows - link.free_rows
+    size = rows * link.tokens
+    if type(link).observe is not Link.observe or np.asarray(link.forward(h)).size != n * size:
+        return
+    slopes = np.empty((n, size, size))
+    for k in range(size):
+        step = np.zeros((link.rows, link.tokens))
+        step[link.free_rows + k // link.tokens, k % link.tokens] = WEIGHT_STEP
+        up, down = (np.asarray(link.forward(h + side * step), dtype=float).reshape(n, size) for side in (1.0, -1.0))
+        slopes[:, :, k] = (up - down) / (2.0 * WEIGHT_STEP)
+    wanted = -np.linalg.slogdet(slopes)[1]
+    nearest = np.abs(candidates - h[:, None, link.free_rows :]).max(axis=(2, 3)).argmin(axis=1)
+    given = log_weight[np.arange(n), nearest]
+    error = np.abs(given - wanted)
+    # NaN where the output does not change with the last fields.
+    if np.nanmedian(error) > DERIVATIVE:
+        worst = int(np.nanargmax(np.where(np.isfinite(error), error, np.nan)))
+        yield (
+            "log_weight is not the logarithm of |dy / dh|^-1 for the fields that the fibre computes: "
+            f"{given[worst]:.6g}, by differences {wanted[worst]:.6g}; {_example(h[worst], link.forward(h)[worst])}"
+        )
 
 
 def _fibre_symmetry_problems(link, observed, free, angles, candidates, log_weight) -> Iterator[str]:
