@@ -25,6 +25,24 @@ class Sound(OutputChannel):
         return -0.5 * (observed[:, None] - h[..., 0, 1]) ** 2
 
 
+@dataclass(frozen=True)
+class Coin(OutputChannel):
+    """y = 1 with the probability (1 + tanh h_12) / 2, else 0, and a likelihood with these factors."""
+
+    ones: float = 1.0
+    sign: float = 1.0
+
+    def output(self, h):
+        return np.tanh(h[..., 0, 1])
+
+    def draw(self, h, generator):
+        return (generator.random(len(h)) < 0.5 + 0.5 * self.output(h)).astype(int)
+
+    def log_likelihood(self, observed, h):
+        probability = 0.5 + 0.5 * self.sign * self.output(h)
+        return np.where(observed[:, None] == 1, np.log(self.ones * probability), np.log(1.0 - probability))
+
+
 def changed(self, h):
     h += 1.0
     return h[..., 0, 1].copy()
@@ -59,6 +77,14 @@ ILL_POSED = {
 
 def test_sound_channels_have_no_problems():
     assert list(problems_of(Sound(2))) == list(problems_of(GaussianNoise(Sound(3), 0.1))) == []
+    assert [list(problems_of(Coin(2), seed=seed)) for seed in range(4)] == [[]] * 4
+
+
+@pytest.mark.parametrize("wrong", [Coin(2, ones=2.0), Coin(2, sign=-1.0)], ids=["not normalised", "another law"])
+def test_a_likelihood_that_contradicts_discrete_outputs_is_refused(wrong):
+    """A frequency that is six errors away: a right likelihood fails with a probability of about 1e-8, over the seeds."""
+    (problem,) = problems_of(wrong)
+    assert problem.startswith("log_likelihood contradicts draw: at h = [[")
 
 
 @pytest.mark.parametrize("message", ILL_POSED)

@@ -17,6 +17,10 @@ from attention_limits.attention_indexed.model.score_law import SYMMETRIC
 from attention_limits.pipeline.base.errors import allowed_names
 from attention_limits.pipeline.base.user_files import object_of_file, user_file
 
+# Scores at which the frequencies of discrete outputs are compared with the likelihood, outputs at each, standard errors, and the
+# accuracy beside them.
+PLACES, DRAWS, SURE, UNIT = 4, 2048, 6.0, 0.005
+
 
 def channel_file(name: str, project: Path) -> Path | None:
     """The file below the folder `project` that defines a channel of this `name`, if it is of the user, else None."""
@@ -116,12 +120,13 @@ def _problems_of_output(model, h, generator):
             f"of {count} random scores give the same"
         )
         return
-    yield from _problems_of_posterior(model, observed, h)
+    yield from _problems_of_posterior(model, observed, h, generator)
 
 
-def _problems_of_posterior(model, observed, h):
+def _problems_of_posterior(model, observed, h, generator):
     if callable(getattr(model, LIKELIHOOD, None)):
-        yield from _problems_of_likelihood(model, observed, h)
+        found = list(_problems_of_likelihood(model, observed, h)) or list(_problems_of_frequencies(model, h, generator))
+        yield from found
     if described_by(model) == POSTERIOR:
         mean = np.asarray(model.posterior(observed, np.zeros_like(h), 1.5))
         if mean.shape != h.shape or not np.all(np.isfinite(mean)):
@@ -151,6 +156,27 @@ def _problems_of_likelihood(model, observed, h):
             f"log_likelihood does not depend on the scores: {values[0, 0]:.6g} for y = {_text(observed[0])} at h = {_text(h[0])} "
             f"and at h = {_text(h[-1])}"
         )
+
+
+def _problems_of_frequencies(model, h, generator):
+    """Discrete outputs: `draw` gives each with the probability that the likelihood says, at some scores."""
+    for place in h[:PLACES]:
+        drawn = np.asarray(model.draw(np.broadcast_to(place, (DRAWS, *place.shape)), generator))
+        outputs, counts = np.unique(drawn.reshape(DRAWS, -1), axis=0, return_counts=True)
+        if 16 * len(outputs) > DRAWS:
+            return
+        alone = outputs.reshape(-1, *drawn.shape[1:]).astype(drawn.dtype)
+        scores = np.broadcast_to(place, (len(alone), 1, *place.shape))
+        said, found = np.exp(np.asarray(model.log_likelihood(alone, scores))[:, 0]), counts / DRAWS
+        distance = np.abs(found - said) - SURE * np.sqrt(found * (1.0 - found) / DRAWS)
+        worst = int(np.argmax(distance))
+        if distance[worst] > UNIT:
+            yield (
+                f"log_likelihood contradicts draw: at h = {_text(place)} it gives y = {_text(alone[worst])} the probability "
+                f"{said[worst]:.4g}, and {counts[worst]} of {DRAWS} outputs are this one; its probabilities add up to "
+                f"{said.sum():.4g}"
+            )
+            return
 
 
 def _text(values):
