@@ -62,8 +62,10 @@ class Link:
         if values.shape[:1] != z.shape[:1] or values.ndim > 2:
             raise ValueError(f"a link must map (n, {self.tokens}) to (n,) or (n, P), got {z.shape} -> {values.shape}")
         if not np.all(np.isfinite(values)):
+            bad = int(np.argmin(np.isfinite(values.reshape(len(z), -1)).all(axis=1)))
             raise ValueError(
-                "a link must be finite: it has no finite second moment, or it is undefined for some fields"
+                "a link must be finite: it has no finite second moment, or it is undefined for some fields; "
+                f"F({', '.join(f'{field:.6g}' for field in z[bad])}) = {values[bad]}"
             )
         return values.reshape(len(z), -1)
 
