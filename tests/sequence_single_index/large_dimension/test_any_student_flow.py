@@ -150,5 +150,3 @@ def test_more_than_two_tokens_have_sobol_nodes():
     gentle, small = with_error(flows(problem, 1e-6, rng(0).spawn(4)), lambda each: each.drift([0.3]) / 1e-6)
     assert abs(gentle[0] - fixed_students_flow.FEED_FORWARD_SLOPE / np.sqrt(2) * 0.3 * (1 - 0.09)) < 6 * small[0] + 1e-4
     assert small[0] < 0.02
-    with pytest.raises(ValueError, match="tied"):
-        LinkFlow(LinkProblem(CUBE, CUBE, 2, untied=True), 0.1, None)

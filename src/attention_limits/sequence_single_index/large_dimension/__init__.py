@@ -3,6 +3,8 @@
 In reading order:
 
 - fixed_students_flow: one overlap
+- paths: path and escape time of a drift
+- untied_flow: drift of any student with weights of each token
 - any_student_flow: drift and diffusion of any tied student
 - start_noise: the noise at the start, then the flow
 - escape_diffusion: first passage of one overlap

@@ -1,5 +1,7 @@
 """The limit d -> infinity of SGD of any tied student and target, with fluctuations: drift and diffusion of the overlaps.
 
+`flows` gives that of an untied student too (`untied_flow`).
+
 With x = (e_1 ... e_r, m), the gradient G of the loss along these directions and D . z along the student (arXiv:2506.02651),
 
     dx = -E[gamma (G - x D . z) + gamma^2/2 |D|^2 x] dtau + A dW / sqrt d,   A A^T = Cov of the same vector,
@@ -20,19 +22,18 @@ The quadrature then adds no drift at m = 0 that is linear in m and would hide th
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
 from attention_limits.numerics.probability.gaussian_nodes import GaussianNodes, gaussian_nodes
 from attention_limits.numerics.probability.hermite import gauss_hermite
 from attention_limits.numerics.probability.statistics import mean_and_error
+from attention_limits.sequence_single_index.large_dimension import paths
+from attention_limits.sequence_single_index.large_dimension.untied_flow import PROBE, UntiedFlow
 from attention_limits.sequence_single_index.sgd.any_student import compiled
 
-# Nodes per axis of the grids.
-AXIS = 16
-# Overlaps at which a grid is compared with Sobol nodes, and standard errors of these that contradict it.
-PROBE, CONTRADICTS = 0.3, 8.0
-# Overlaps below this share of those at the start have reached the fixed point zero.
-_NOWHERE = 1e-3
+# Nodes per axis of the grids, and Sobol nodes.
+AXIS, NODES = 16, 2**13
+# Standard errors of Sobol nodes that contradict a grid.
+CONTRADICTS = 8.0
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class LinkFlow:
 
     def __post_init__(self):
         if self.problem.untied:
-            raise ValueError("the flow is that of students with tied weights")
+            raise ValueError("this flow is that of tied weights; see untied_flow")
 
     def _pulls(self, x):
         """G - x D . z (n, r + 1) and |D|^2 (n,) at the nodes, with the means of the components along the positions."""
@@ -115,42 +116,21 @@ class LinkFlow:
 
     def path(self, start, times):
         """Overlaps (len(times), r + 1) of the flow from `start` (r + 1,) at tau = 0, at increasing `times`."""
-        found = solve_ivp(
-            lambda _, x: self.drift(x), (0.0, times[-1]), start, t_eval=times, method="LSODA", rtol=1e-5, atol=1e-8
-        )
-        return found.y.T
+        return paths.path(self.drift, start, times)
 
     def escape_time(self, start, threshold, longest=1e6):
         """tau at which |x|^2 exceeds the `threshold` from `start` (r + 1,); infinite beyond `longest` / gamma.
 
-        Also infinite for a flow that falls below a thousandth of its start: so close to zero it is linear and contracts.
+        Also infinite for a flow that falls towards zero (`paths.escape_time`).
         """
+        return paths.escape_time(self.drift, lambda x: np.sum(x**2), start, threshold, longest / self.learning_rate)
 
-        def beyond(_, x):
-            return np.sum(x**2) - threshold
-
-        def nowhere(_, x):
-            return np.sum(x**2) - _NOWHERE**2 * np.sum(start**2)
-
-        start = np.asarray(start, dtype=float)
-        beyond.terminal, beyond.direction = True, 1.0
-        nowhere.terminal, nowhere.direction = True, -1.0
-        if beyond(0.0, start) > 0.0:
-            return 0.0
-        end = longest / self.learning_rate
-        found = solve_ivp(
-            lambda _, x: self.drift(x),
-            (0.0, end),
-            start,
-            events=(beyond, nowhere),
-            method="LSODA",
-            rtol=1e-5,
-            atol=1e-8,
-        )
-        return float(found.t_events[0][0]) if len(found.t_events[0]) else np.inf
+    def probe(self):
+        """Moments at equal overlaps PROBE, by which two sets of nodes are compared."""
+        return self._moments(np.full(self.problem.components.shape[1] + 1, PROBE))[0]
 
 
-def sobol_nodes(problem, generator, count=2**13):
+def sobol_nodes(problem, generator, count=NODES):
     """Sobol nodes for the flow of a `problem`, in 2 L dimensions, scrambled by the `generator`.
 
     `count`, a power of two, each with two signs of eta.
@@ -187,20 +167,23 @@ def flows(problem, learning_rate, generators, batch=1):
 
     Returns
     -------
-    list of LinkFlow
+    list of LinkFlow, or of UntiedFlow for an untied student
         Up to two tokens on a grid and on a coarser one, unless Sobol nodes contradict them; else one for each scrambling.
     """
-    drawn = [LinkFlow(problem, learning_rate, sobol_nodes(problem, each), batch) for each in generators]
+    kind, count = LinkFlow, NODES
+    if problem.untied:
+        # A node of L tokens costs L^2, and the means of L gradients scatter less than one of them.
+        kind, count = UntiedFlow, NODES >> max(0, problem.tokens.bit_length() - 3)
+    drawn = [kind(problem, learning_rate, sobol_nodes(problem, each, count), batch) for each in generators]
     if problem.tokens > 2:
         return drawn
-    grids = [LinkFlow(problem, learning_rate, grid_nodes(problem, count), batch, True) for count in (AXIS, AXIS - 2)]
+    grids = [kind(problem, learning_rate, grid_nodes(problem, count), batch, True) for count in (AXIS, AXIS - 2)]
     return drawn if drawn and _contradict(grids, drawn) else grids
 
 
 def _contradict(grids, drawn):
     """Whether Sobol nodes contradict a grid beyond its error and CONTRADICTS times theirs: a kink lies on nodes of the grid."""
-    x = np.full(grids[0].problem.components.shape[1] + 1, PROBE)
-    (value, error), (mean, scatter) = (with_error(flows, lambda flow: flow._moments(x)[0]) for flows in (grids, drawn))
+    (value, error), (mean, scatter) = (with_error(flows, lambda flow: flow.probe()) for flows in (grids, drawn))
     return bool(np.any(np.abs(value - mean) > error + CONTRADICTS * scatter))
 
 

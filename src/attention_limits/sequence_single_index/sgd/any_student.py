@@ -131,7 +131,7 @@ def alternating(tokens):
 @functools.cache
 def compiled(problem):
     """The update of a `problem` (`any_student_kernels.make_update`), and its gradients at nodes
-    (`any_student_kernels.make_gradients`).
+    (`any_student_kernels.make_gradients`, of an untied student `make_untied_gradients`).
 
     Raises ValueError if numba cannot compile the functions of target and student.
     """
@@ -150,7 +150,8 @@ def compiled(problem):
             text = str(error).strip().replace("\n", "\n    ")
             raise ValueError(f"numba cannot compile the {what} for SGD:\n    {text}") from None
     numbers = values, slopes, LOSSES[problem.loss], problem.tokens, P, problem.components.shape[1]
-    return kernels.make_update(*numbers, problem.untied), kernels.make_gradients(*numbers)
+    gradients = kernels.make_untied_gradients if problem.untied else kernels.make_gradients
+    return kernels.make_update(*numbers, problem.untied), gradients(*numbers)
 
 
 def initial_state(problem, start):

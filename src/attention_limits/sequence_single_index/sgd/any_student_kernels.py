@@ -214,3 +214,46 @@ def make_gradients(target, student, loss, tokens, outputs, rank):
         return found
 
     return gradients
+
+
+def make_untied_gradients(target, student, loss, tokens, outputs, rank):
+    """Means of the gradient of an untied student over Gaussian nodes; arguments as for `make_gradients`.
+
+    Returns
+    -------
+    jitted function
+        (nodes (n, 2 L), weights (n,), state, components (L, r)) -> array (L, 4), the means of D_l, D_l c_l, D_l eta_l and D_l^2;
+        state of an untied student as in `State`, nodes as in `make_gradients`: z_l = r_l c_l + sum_j e_lj P_lj and
+        z*_l = rho_l c_l + sqrt(1 - rho_l^2) eta_l, rho_l = m_l / r_l.
+    """
+    gradient = make_gradient(target, student, loss, tokens, outputs)
+    m_at, e_at, square_at, _ = layout(tokens, rank, True)
+
+    @njit(nogil=True)
+    def gradients(nodes, weights, state, places):
+        found = np.zeros((tokens, 4))
+        star, z, D = np.empty(tokens), np.empty(tokens), np.empty(tokens)
+        y, f = np.empty(outputs), np.empty(outputs)
+        slopes, out = np.empty(outputs), np.empty(outputs)
+        length, along, across, fixed = np.empty(tokens), np.empty(tokens), np.empty(tokens), np.zeros(tokens)
+        for token in range(tokens):
+            length[token] = math.sqrt(state[square_at + token])
+            along[token] = state[m_at + token] / length[token]
+            across[token] = math.sqrt(max(0.0, 1.0 - along[token] ** 2))
+            for j in range(rank):
+                fixed[token] += state[e_at + token * rank + j] * places[token, j]
+        for n in range(len(nodes)):
+            for token in range(tokens):
+                centred = nodes[n, tokens + token]
+                star[token] = along[token] * centred + across[token] * nodes[n, token]
+                z[token] = length[token] * centred + fixed[token]
+            gradient(star, z, y, f, slopes, out, D)
+            for token in range(tokens):
+                weighted = weights[n] * D[token]
+                found[token, 0] += weighted
+                found[token, 1] += weighted * nodes[n, tokens + token]
+                found[token, 2] += weighted * nodes[n, token]
+                found[token, 3] += weighted * D[token]
+        return found / len(nodes)
+
+    return gradients

@@ -87,9 +87,9 @@ def _depth(axes, cube, deep, order):
     # A layer has another distance from the output at each depth: no line connects its points.
     _layers(axes, deep, "depth", "number of layers $L$", lines=False)
     _layers(axes, cube, "depth", "number of layers $L$", lines=False, labelled=False)
-    # The atlas holds the first threshold alone of deeper models; next is layer 1.
+    # At `laptop` the atlas holds the first threshold alone of deeper models; next is layer 1.
     order = order.sel(depth=[depth for depth in order.depth.values if depth not in cube.depth])
-    if order.sizes["depth"]:
+    if order.sizes["depth"] and deep.sizes["step"] == 1:
         axes.errorbar(
             order.depth, *growth_threshold(order, 1), color=LAYER_COLORS[1], marker="o", markersize=4, capsize=2,
             elinewidth=1, linestyle="none",

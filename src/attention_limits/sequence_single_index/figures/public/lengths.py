@@ -18,8 +18,9 @@ def draw(cubes):
     figure, panels = new_figure(1, 2, MIDDLE, 4.2, sharex=True)
     for axes, (target, formula) in zip(panels, TARGETS.items(), strict=True):
         for student in STUDENTS:
-            for start in STARTS:
-                draw_medians(axes, cubes[f"lengths_{target}_{student}_{start}"], student, start)
+            for start, (marker, aside) in STARTS.items():
+                cube, label = cubes[f"lengths_{target}_{student}_{start}"], f"{student} weights, {start} start"
+                draw_medians(axes, cube, STUDENTS[student], label, marker, aside)
         (part,) = specifications(cubes[f"lengths_{target}_tied_random"]).values()
         dimension = (part["grid"].get("dimension") or [part["model"]["dimension"]])[0]
         axes.set(xscale="log", yscale="log", xlabel="tokens $L$", title=f"target {formula}, $d = {dimension:g}$")
@@ -31,9 +32,11 @@ def draw(cubes):
     return figure
 
 
-def draw_medians(axes, cube, student, start):
-    """Medians of the runs with their range, arrows where at least half of them go on, and the flow."""
-    color, (marker, aside) = STUDENTS[student], STARTS[start]
+def draw_medians(axes, cube, color, label, marker="o", aside=1.0):
+    """Medians of the runs with their range by the number of tokens, times `aside`, and the flow.
+
+    Arrows where at least half of the runs go on.
+    """
     cube = cube.squeeze([name for name in ("dimension", "learning_rate_exponent") if name in cube.dims])
     tokens, steps = cube.tokens.values, cube.escape_step.transpose("tokens", "replica").values
     median, low, high = median_and_range(steps, cube.escaped.transpose("tokens", "replica").values)
@@ -42,7 +45,7 @@ def draw_medians(axes, cube, student, start):
     above = np.where(np.isfinite(high), high - median, 0.0)[known]
     axes.errorbar(
         aside * tokens[known], median[known], [(median - low)[known], above], fmt=marker, color=color, markersize=4, capsize=2,
-        elinewidth=1, label=f"{student} weights, {start} start",
+        elinewidth=1, label=label,
     )  # fmt: skip
     if not known.all():
         lower_bounds(

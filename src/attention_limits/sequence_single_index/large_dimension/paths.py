@@ -1,0 +1,57 @@
+"""Paths and escape times of the differential equation of the overlaps, dx/dtau = drift(x), tau = t / d."""
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+# Overlaps below this share of those at the start have reached the fixed point zero.
+_NOWHERE = 1e-3
+# Of the integration.
+_SETTINGS = {"method": "LSODA", "rtol": 1e-5, "atol": 1e-8}
+
+
+def path(drift, start, times, many=False):
+    """States (len(times), n) from `start` (n,) at tau = 0, at increasing `times`, for a `drift` (n,) -> (n,).
+
+    `many` as for `escape_time`.
+    """
+    settings = _SETTINGS | {"method": "RK45"} if many else _SETTINGS
+    return solve_ivp(lambda _, x: drift(x), (0.0, times[-1]), start, t_eval=times, **settings).y.T
+
+
+def escape_time(drift, size, start, threshold, end, many=False):
+    """tau at which `size` of the state exceeds the `threshold` from `start` (n,); infinite beyond `end`.
+
+    Also infinite where the size falls below a millionth of that of the start: so close to zero the flow is linear and contracts.
+
+    Parameters
+    ----------
+    drift : callable
+        (n,) -> (n,).
+    size : callable
+        (n,) -> float, quadratic in the overlaps.
+    many : bool
+        For a state of many numbers: an explicit method, because a Jacobian is expensive, and an end where the size would
+        need the time `end` to change by itself.
+    """
+
+    def beyond(_, x):
+        return size(x) - threshold
+
+    def nowhere(_, x):
+        return size(x) - _NOWHERE**2 * size(start)
+
+    def at_rest(_, x):
+        move = drift(x)
+        return abs(0.5 * (size(x + move) - size(x - move))) * end - size(x)
+
+    start = np.asarray(start, dtype=float)
+    beyond.terminal, beyond.direction = True, 1.0
+    nowhere.terminal, nowhere.direction = True, -1.0
+    at_rest.terminal, at_rest.direction = True, -1.0
+    if beyond(0.0, start) > 0.0:
+        return 0.0
+    events, settings = (beyond, nowhere), _SETTINGS
+    if many:
+        events, settings = (*events, at_rest), _SETTINGS | {"method": "RK45"}
+    found = solve_ivp(lambda _, x: drift(x), (0.0, end), start, events=events, **settings)
+    return float(found.t_events[0][0]) if len(found.t_events[0]) else np.inf
