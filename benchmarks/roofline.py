@@ -20,7 +20,8 @@ from attention_limits.potts_mlm.potts.gibbs import Ladder
 from attention_limits.potts_mlm.transformer import transformer
 from attention_limits.potts_mlm.transformer.transformer import Shape, initial
 from attention_limits.sequence_single_index.links import built_in
-from attention_limits.sequence_single_index.sgd.any_student import LinkProblem, alternating, simulate
+from attention_limits.sequence_single_index.links.geometry import alternating
+from attention_limits.sequence_single_index.sgd.any_student import LinkProblem, simulate
 from attention_limits.sequence_single_index.sgd.fixed_students import (
     AttentionProblem,
     Schedule,

@@ -11,11 +11,11 @@ from scipy.optimize import minimize
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.simd.float64_lanes import WIDTH
 from attention_limits.sequence_single_index.links import built_in
-from attention_limits.sequence_single_index.links.geometry import fixed_attention
+from attention_limits.sequence_single_index.links.geometry import alternating, fixed_attention
 from attention_limits.sequence_single_index.links.link import Link, named_link, over_sequences
 from attention_limits.sequence_single_index.positional_semantic.loss import LossGrid, attention_loss, attention_tables
 from attention_limits.sequence_single_index.positional_semantic.phase_diagram import phase_grid
-from attention_limits.sequence_single_index.sgd.any_student import LinkProblem, alternating, simulate
+from attention_limits.sequence_single_index.sgd.any_student import LinkProblem, simulate
 from attention_limits.sequence_single_index.sgd.fixed_students import (
     AttentionProblem,
     Schedule,

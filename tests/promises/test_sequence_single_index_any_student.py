@@ -134,6 +134,12 @@ def test_link_sgd_is_the_simulation_in_all_components(model, dimension, steps):
     [
         ({"position": [[1.0, 2.0], [2.0, 1.0]]}, "negative eigenvalue"),
         ({"position": [[1.0]]}, "must be 2 by 2"),
+        ({"position_overlap": [0.1]}, "needs positional vectors"),
+        (
+            {"position": "alternating", "position_overlap": [0.1, 0.2, 0.3]},
+            "3 numbers; allowed: one for all tokens, or 2",
+        ),
+        ({"position": "alternating", "position_overlap": [0.1]}, "no positional vectors have them"),
         ({"student": "mine.py:none"}, "no function 'none'"),
         ({"student": "full_attention"}, "4 outputs of 2 tokens"),
         ({"weights": [1.0, 2.0, 3.0]}, "3 weights"),

@@ -16,8 +16,9 @@ from attention_limits.sequence_single_index.large_dimension.any_student_flow imp
     with_error,
 )
 from attention_limits.sequence_single_index.links import built_in
+from attention_limits.sequence_single_index.links.geometry import alternating
 from attention_limits.sequence_single_index.sgd import any_student
-from attention_limits.sequence_single_index.sgd.any_student import LinkProblem, alternating
+from attention_limits.sequence_single_index.sgd.any_student import LinkProblem
 from attention_limits.sequence_single_index.sgd.fixed_students import Schedule
 
 pytestmark = pytest.mark.slow
@@ -35,7 +36,7 @@ def wave(z):
     return math.sin(z[0] + z[1]) - z[0]
 
 
-GATE = LinkProblem(wave, gate, 2, "half_square", ((1.0, 0.3), (0.3, 0.5)))
+GATE = LinkProblem(wave, gate, 2, "half_square", ((1.0, 0.3), (0.3, 0.5)), shifts=(0.4, -0.3))
 
 
 def test_drift_of_polynomials_is_exact():

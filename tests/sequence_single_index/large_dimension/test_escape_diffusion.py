@@ -10,7 +10,8 @@ from agreement import assert_mean
 from attention_limits.sequence_single_index.large_dimension.any_student_flow import LinkFlow, grid_nodes
 from attention_limits.sequence_single_index.large_dimension.escape_diffusion import escape_times
 from attention_limits.sequence_single_index.links.built_in import hermite_sum
-from attention_limits.sequence_single_index.sgd.any_student import LinkProblem, alternating, simulate
+from attention_limits.sequence_single_index.links.geometry import alternating
+from attention_limits.sequence_single_index.sgd.any_student import LinkProblem, simulate
 from attention_limits.sequence_single_index.sgd.fixed_students import Schedule
 
 pytestmark = pytest.mark.slow

@@ -31,7 +31,7 @@ def wave(z):
     return math.sin(z[0] + z[1]) - z[0]
 
 
-GATE = LinkProblem(wave, gate, 2, "half_square", ((1.0, 0.3), (0.3, 0.5)), untied=True)
+GATE = LinkProblem(wave, gate, 2, "half_square", ((1.0, 0.3), (0.3, 0.5)), untied=True, shifts=(0.4, -0.3))
 START = np.array([[0.3, -0.2, 0.4], [-0.1, 0.5, 0.2]])
 
 

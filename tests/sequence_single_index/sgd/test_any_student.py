@@ -14,10 +14,10 @@ from ssi_tools import lane_update, rng
 
 from attention_limits.sequence_single_index.links import built_in
 from attention_limits.sequence_single_index.links import link as batch_links
-from attention_limits.sequence_single_index.links.geometry import fixed_attention
+from attention_limits.sequence_single_index.links.geometry import alternating, fixed_attention
 from attention_limits.sequence_single_index.sgd import any_student, attention_kernels
 from attention_limits.sequence_single_index.sgd import fixed_students_kernels as kernels
-from attention_limits.sequence_single_index.sgd.any_student import LinkProblem, alternating
+from attention_limits.sequence_single_index.sgd.any_student import LinkProblem
 from attention_limits.sequence_single_index.sgd.fixed_students import Schedule
 
 pytestmark = pytest.mark.slow
@@ -67,13 +67,13 @@ def squares(z):
 NEIGHBOURS = ((1.0, 0.3), (0.3, 0.5))
 # Target, student, tokens, loss, Gram matrix, untied, batch; and target, student and loss for jax.grad, written anew.
 CASES = {
-    "gate, square, general positions": (
-        LinkProblem(wave, gate, 2, "half_square", NEIGHBOURS), 1,
+    "gate, square, general positions that overlap with the teacher": (
+        LinkProblem(wave, gate, 2, "half_square", NEIGHBOURS, shifts=(0.4, -0.3)), 1,
         lambda a: jnp.sin(a[0] + a[1]) - a[0], lambda z: jnp.tanh(z[0]) * z[1] + 0.3 * z[0] * z[0],
         lambda y, f: 0.5 * (y - f) ** 2,
     ),
-    "soft majority, logistic, untied, batch 2": (
-        LinkProblem(sign_of_product, soft_majority, 3, "logistic", alternating(3), untied=True), 2,
+    "soft majority, logistic, untied, positions that overlap, batch 2": (
+        LinkProblem(sign_of_product, soft_majority, 3, "logistic", alternating(3), untied=True, shifts=(0.6, -0.6, 0.6)), 2,
         lambda a: jnp.sign(jnp.prod(a)), lambda z: jnp.sum(2 * jnp.tanh(z) * jax.nn.sigmoid(z)),
         lambda y, f: jnp.log(1 + jnp.exp(-y * f)),
     ),
@@ -94,7 +94,7 @@ class Full:
         rank = problem.components.shape[1]
         basis = full_sgd.orthonormal_directions(D, rank + 1, generator)
         self.basis, self.teacher = basis[:-1], basis[-1]
-        self.positions = problem.components @ self.basis
+        self.positions = problem.components @ self.basis + np.outer(problem.teacher_overlaps, self.teacher)
         u = generator.standard_normal((L if problem.untied else 1, D))
         self.u = u * np.sqrt(len(u) / np.sum(u**2))
 
@@ -136,7 +136,7 @@ class Full:
 
 def parameters(problem):
     L, rank = problem.components.shape
-    head = [RATE / D, *problem.components.ravel()]
+    head = [RATE / D, *problem.components.ravel(), *problem.teacher_overlaps]
     at = any_student.kernels.offsets(L, problem.outputs, rank, problem.untied)
     return np.concatenate([head, np.zeros(at.size - at.z)])
 

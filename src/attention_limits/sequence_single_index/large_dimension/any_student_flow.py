@@ -10,11 +10,12 @@ tau = t / d, for one sequence per step; with a batch of B sequences gamma^2 / (2
 that of one sequence over B. The diffusion is that of leading order at large d. Up to two tokens expectations of smooth functions
 are Gauss-Hermite sums; beyond, and for functions with kinks, they are means over scrambled Sobol nodes with both signs of eta.
 
-The nodes are c_l = z_l - sum_j e_j P_lj and eta_l, with z*_l = m c_l + sqrt(1 - m^2) eta_l. At given nodes a component of a token
-along position j has the mean e_j (c_l - m eta_l / sqrt(1 - m^2)). In G - x D . z all terms with D . c cancel:
+The nodes are c_l = z_l - sum_j e_j P_lj - m t_l and eta_l, with z*_l = m c_l + sqrt(1 - m^2) eta_l; t_l is the overlap of the
+position with the teacher. At given nodes a component of a token along position j has the mean
+e_j (c_l - m eta_l / sqrt(1 - m^2)). In G - x D . z all terms with D . c cancel:
 
-    G_j - e_j D . z = sum_l D_l P_lj - e_j (s + m D . eta / sqrt(1 - m^2)),   s = sum_lj D_l e_j P_lj,
-    G_m - m D . z = sqrt(1 - m^2) D . eta - m s.
+    G_j - e_j D . z = sum_l D_l P_lj - e_j (s + m D . eta / sqrt(1 - m^2)),   s = sum_lj D_l e_j P_lj + m D . t,
+    G_m - m D . z = sqrt(1 - m^2) D . eta + D . t - m s.
 
 The quadrature then adds no drift at m = 0 that is linear in m and would hide the drift of order m^(k-1).
 """
@@ -74,13 +75,15 @@ class LinkFlow:
 
     def _pulls(self, x):
         """G - x D . z (n, r + 1) and |D|^2 (n,) at the nodes, with the means of the components along the positions."""
-        found = compiled(self.problem)[1](self.nodes.points, x, self.problem.components)
+        problem = self.problem
+        found = compiled(problem)[1](self.nodes.points, x, problem.components, problem.teacher_overlaps)
         e, m = x[:-1], x[-1]
         # At m = 1 the overlaps with the positions vanish.
         rest = np.sqrt(max(1.0 - m**2, 1e-300))
-        along_positions, across, square = found[:, :-2], found[:, -2:-1], found[:, -1]
-        along = (along_positions @ e)[:, None]
-        return np.hstack([along_positions - (along + m / rest * across) * e, rest * across - m * along]), square
+        along_positions, shift, across, square = found[:, :-3], found[:, -3:-2], found[:, -2:-1], found[:, -1]
+        along = (along_positions @ e)[:, None] + m * shift
+        to_positions = along_positions - (along + m / rest * across) * e
+        return np.hstack([to_positions, rest * across + shift - m * along]), square
 
     def at(self, learning_rate, batch=1):
         """The flow of the same problem and nodes at another learning rate and batch."""

@@ -3,13 +3,13 @@
 The weights u_l of token l have the overlaps m_l with the teacher and e_lj with the basis of the positions, and the squared length
 r_l^2. With the derivatives D_l of the loss by the fields z_l, the learning rate gamma and B sequences per step,
 
-    dm_l   = -gamma E[D_l z*_l] dtau - m_l ds / 2,
+    dm_l   = -gamma E[D_l (z*_l + t_l)] dtau - m_l ds / 2,
     de_lj  = -gamma E[D_l (pi_lj + P_lj)] dtau - e_lj ds / 2,
     dr_l^2 = (-2 gamma E[D_l z_l] + gamma^2 / B E[D_l^2]) dtau - r_l^2 ds,
 
-tau = t / d, pi_lj the component of a token along position j (model: arXiv:2506.02651). The weights of all tokens are normalised
-together, sum_l r_l^2 = L: ds is the mean over l of the bracket of dr_l^2. With the nodes c_l and eta_l of
-`any_student_kernels.make_untied_gradients`, and rho_l = m_l / r_l, pi_lj has the mean
+tau = t / d, pi_lj the component of a token along position j, t_l the overlap of its position with the teacher (arXiv:2506.02651).
+The weights of all tokens are normalised together, sum_l r_l^2 = L: ds is the mean over l of the bracket of dr_l^2. With the nodes
+c_l and eta_l of `any_student_kernels.make_untied_gradients`, and rho_l = m_l / r_l, pi_lj has the mean
 (e_lj / r_l) (c_l - rho_l eta_l / sqrt(1 - rho_l^2)) at given nodes.
 """
 
@@ -60,7 +60,8 @@ class UntiedFlow:
 
     def _means(self, state):
         """E D_l, E D_l c_l, E D_l eta_l and E D_l^2, array (L, 4)."""
-        return compiled(self.problem)[1](self.nodes.points, self.nodes.weights, state, self.problem.components)
+        problem, nodes = self.problem, self.nodes
+        return compiled(problem)[1](nodes.points, nodes.weights, state, problem.components, problem.teacher_overlaps)
 
     def drift(self, state):
         """d state / dtau, an array like `state`."""
@@ -71,9 +72,11 @@ class UntiedFlow:
         rho = m / length
         across = np.sqrt(np.maximum(1.0 - rho**2, 1e-300))
         D, along, other, squares = self._means(state).T
-        growth = -2.0 * gamma * (length * along + np.sum(e * places, axis=1) * D) + gamma**2 / self.batch * squares
+        shifts = self.problem.teacher_overlaps
+        fixed = np.sum(e * places, axis=1) + m * shifts
+        growth = -2.0 * gamma * (length * along + fixed * D) + gamma**2 / self.batch * squares
         half = 0.5 * np.mean(growth)
-        to_teacher = -gamma * (rho * along + across * other) - half * m
+        to_teacher = -gamma * (rho * along + across * other + shifts * D) - half * m
         given = (along - rho / across * other) / length
         to_positions = -gamma * (given[:, None] * e + D[:, None] * places) - half * e
         return np.concatenate([to_teacher, to_positions.ravel(), growth - 2.0 * half * square])

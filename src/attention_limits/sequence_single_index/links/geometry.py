@@ -24,6 +24,32 @@ def gram_problem(gram, tokens) -> str | None:
     return None
 
 
+def alternating(tokens):
+    """The Gram matrix of p_l = +p, -p, +p ..., |p| = 1, L = `tokens`: tuple of tuples."""
+    signs = np.where(np.arange(tokens) % 2, -1.0, 1.0)
+    return tuple(map(tuple, np.outer(signs, signs)))
+
+
+def overlap_problem(overlaps, position, tokens) -> str | None:
+    """Why positional vectors cannot have these `overlaps` with the teacher, one or L = `tokens` numbers, or None.
+
+    `position` is "none", "alternating" or a Gram matrix (L, L).
+    """
+    if not len(overlaps):
+        return None
+    if len(overlaps) not in (1, tokens):
+        return f"{len(overlaps)} numbers; allowed: one for all tokens, or {tokens}"
+    if position == "none":
+        return "needs positional vectors: position is none"
+    gram = alternating(tokens) if isinstance(position, str) else position
+    if gram_problem(gram, tokens):
+        return None
+    shifts = np.broadcast_to(overlaps, (tokens,))
+    if gram_problem(np.array(gram, dtype=float) - np.outer(shifts, shifts), tokens):
+        return "no positional vectors have them: p_k . p_l - t_k t_l must be a matrix of scalar products"
+    return None
+
+
 def fixed_attention(a):
     """abar = sigma(2 a^2), diagonal entry of the positional part A = softmax of [[a^2, -a^2], [-a^2, a^2]] over rows."""
     return 1.0 / (1.0 + np.exp(-2.0 * np.asarray(a, dtype=float) ** 2))

@@ -106,6 +106,12 @@ class LinkSGDModel(LinkRunModel):
             description="Positional vectors: none, alternating +p, -p ... with |p| = 1, or their Gram matrix, L by L."
         ),
     ] = "none"
+    position_overlap: Annotated[
+        list[Annotated[float, Field(ge=-100, le=100)]],
+        Field(
+            description="Overlaps of the positional vectors with the teacher: one for all, or one for each token; none are zero."
+        ),
+    ] = []
     start: Annotated[Literal["uninformed", "overlapped", "random"], Field(
         description="Overlaps with the teacher and with a basis of the positions at the start: zero, all d^(-1/2), or those of "
         "random weights, drawn for each run, without a flow."

@@ -1,8 +1,9 @@
 """Online SGD of any student and target, in the overlaps alone: the law of the d-dimensional simulation at any d.
 
 A student with weights u reads z_l = u . (g_l + p_l), the target z*_l = g_l . u*, with standard normal g_l, unit vectors u, u*,
-and positional vectors p_l orthogonal to u* with any Gram matrix p_k . p_l. A step is u <- u - (gamma / d) sum_l D_l (g_l + p_l),
-D_l = dl/dz_l, and the weights are normalised: u, or all u_l of an untied student together (arXiv:2506.02651).
+and positional vectors p_l with any Gram matrix p_k . p_l and overlaps t_l = p_l . u* with the teacher.
+A step is u <- u - (gamma / d) sum_l D_l (g_l + p_l), D_l = dl/dz_l, and the weights are normalised: u, or all u_l of an untied
+student together (arXiv:2506.02651).
 """
 
 import functools
@@ -51,14 +52,16 @@ class LinkProblem:
         |y - f|^2 / 2, |y - f|^2, |y - f|, or sum_p log(1 + exp(-y_p f_p)).
     gram : tuple of tuples (L, L), optional
         Scalar products of the positional vectors; none without.
+    shifts : tuple (L,), optional
+        Their overlaps t_l with the teacher; zero without.
     untied : bool
         Each token has its own weights.
 
     Raises
     ------
     ValueError
-        If the Gram matrix is not symmetric and positive, if the outputs of target and student differ in number, or if a given
-        gradient is wrong.
+        If the matrix p_k . p_l - t_k t_l, with the shifts t, is not symmetric and positive, if the outputs of target and student
+        differ in number, or if a given gradient is wrong.
     """
 
     target: Callable
@@ -67,6 +70,7 @@ class LinkProblem:
     loss: str = "half_square"
     gram: tuple | None = None
     untied: bool = False
+    shifts: tuple | None = None
 
     def __post_init__(self):
         counts = [self._outputs(function) for function in (self.target, self.student)]
@@ -93,8 +97,19 @@ class LinkProblem:
 
     @functools.cached_property
     def components(self):
-        """Components (L, r) of the positional vectors in an orthonormal basis; the first has only one."""
-        return position_components(self.gram, self.tokens)
+        """Components (L, r) of the positional vectors without the teacher in an orthonormal basis; the first has only one."""
+        if self.shifts is None:
+            return position_components(self.gram, self.tokens)
+        if self.gram is None or len(self.shifts) != self.tokens:
+            raise ValueError(
+                f"overlaps of positions with the teacher need positional vectors and {self.tokens} numbers"
+            )
+        return position_components(np.array(self.gram) - np.outer(self.shifts, self.shifts), self.tokens)
+
+    @functools.cached_property
+    def teacher_overlaps(self):
+        """Overlaps t (L,) of the positional vectors with the teacher."""
+        return np.zeros(self.tokens) if self.shifts is None else np.array(self.shifts, dtype=float)
 
 
 def position_components(gram, tokens):
@@ -120,12 +135,6 @@ def position_components(gram, tokens):
             pivots.append(token)
             rank += 1
     return found[:, :rank]
-
-
-def alternating(tokens):
-    """The Gram matrix of p_l = +p, -p, +p ..., |p| = 1, L = `tokens`: tuple of tuples."""
-    signs = np.where(np.arange(tokens) % 2, -1.0, 1.0)
-    return tuple(map(tuple, np.outer(signs, signs)))
 
 
 @functools.cache
@@ -210,7 +219,8 @@ def simulate(problem, dimension, learning_rate, start, schedule, generator, batc
     at = kernels.offsets(L, P, rank, problem.untied)
     parameters = np.zeros(at.size)
     parameters[0] = learning_rate / dimension
-    parameters[at.places : at.z] = problem.components.ravel()
+    parameters[at.places : at.shifts] = problem.components.ravel()
+    parameters[at.shifts : at.z] = problem.teacher_overlaps
     shape, chi = (batch, L * (rank + 2)), L if problem.untied else 1
     records = np.asarray(schedule.records, dtype=np.int64)
     trajectory = np.full((len(records), len(state)), np.nan)
@@ -232,7 +242,7 @@ def overlaps(problem, state):
         m, basis = state[..., :L], state[..., L : L * (1 + rank)].reshape(*state.shape[:-1], L, rank)
     else:
         m, basis = np.repeat(state[..., -1:], L, axis=-1), np.repeat(state[..., None, :-1], L, axis=-2)
-    return m, np.sum(basis * problem.components, axis=-1)
+    return m, np.sum(basis * problem.components, axis=-1) + m * problem.teacher_overlaps
 
 
 def sequence_function(name, tokens, folder=".", degree=0, weights=(1.0,), constant=0.0):

@@ -17,11 +17,13 @@ from attention_limits.sequence_single_index.sgd.functions_kernels import make_gr
 class Offsets(NamedTuple):
     """First indices into the packed `parameters` of an update, and their number `size`.
 
-    After eta: `places`, components (L, r) of the positional vectors; then work space: the fields z (L,), D (L,) of the gradient,
-    outputs y of the target and f of the student, `slopes` of the loss and `out` of the student (P,) each; `sums` (groups, r + 3).
+    After eta: `places`, components (L, r) of the positional vectors; `shifts` (L,), their overlaps with the teacher; work space:
+    the fields z (L,), D (L,) of the gradient, outputs y of the target and f of the student, `slopes` of the loss and `out` of the
+    student (P,) each; `sums` (groups, r + 3).
     """
 
     places: int
+    shifts: int
     z: int
     D: int
     y: int
@@ -35,7 +37,7 @@ class Offsets(NamedTuple):
 def offsets(tokens, outputs, rank, untied):
     """`Offsets` for L = `tokens`, P = `outputs`, r = `rank`; the sums have L groups of weights if `untied`, else one."""
     groups = tokens if untied else 1
-    sizes = (1, tokens * rank, tokens, tokens, outputs, outputs, outputs, outputs, groups * (rank + 3))
+    sizes = (1, tokens * rank, tokens, tokens, tokens, outputs, outputs, outputs, outputs, groups * (rank + 3))
     return Offsets(*(int(first) for first in np.cumsum(sizes)))
 
 
@@ -57,18 +59,18 @@ def layout(tokens, rank, untied):
 
 
 def _make_fields(tokens, rank, untied):
-    """(state, draw, places, z) -> None, writes the fields z (L,) of the student on one sequence; see `make_update`."""
+    """(state, draw, places, shifts, z) -> None, writes the fields z (L,) of the student on one sequence; see `make_update`."""
     m_at, e_at, square_at, _ = layout(tokens, rank, untied)
     rest_at = (1 + rank) * tokens
 
     @njit(nogil=True)
-    def fields(state, draw, places, z):
+    def fields(state, draw, places, shifts, z):
         for token in range(tokens):
             own = token if untied else 0
             m = state[m_at + own]
             left = state[square_at + own] if untied else 1.0
             left -= m * m
-            field = m * draw[token]
+            field = m * (draw[token] + shifts[token])
             for j in range(rank):
                 e = state[e_at + own * rank + j]
                 left -= e * e
@@ -79,7 +81,7 @@ def _make_fields(tokens, rank, untied):
 
 
 def _make_sums(tokens, rank, untied):
-    """(draw, places, D (L,), sums) -> None, adds the gradient of one sequence to the sums of each group of weights.
+    """(draw, places, shifts, D (L,), sums) -> None, adds the gradient of one sequence to the sums of each group of weights.
 
     `sums` (groups, r + 3), flat: the gradient along the basis of the positions, the teacher and the rest of the student; |D|^2.
     """
@@ -87,12 +89,12 @@ def _make_sums(tokens, rank, untied):
     rest_at = (1 + rank) * tokens
 
     @njit(nogil=True)
-    def add(draw, places, D, sums):
+    def add(draw, places, shifts, D, sums):
         for token in range(tokens):
             first = (token if untied else 0) * width
             for j in range(rank):
                 sums[first + j] += D[token] * (draw[(1 + j) * tokens + token] + places[token * rank + j])
-            sums[first + teacher] += D[token] * draw[token]
+            sums[first + teacher] += D[token] * (draw[token] + shifts[token])
             sums[first + rest] += D[token] * draw[rest_at + token]
             sums[first + square] += D[token] * D[token]
 
@@ -165,15 +167,16 @@ def make_update(target, student, loss, tokens, outputs, rank, untied):
     @njit(nogil=True)
     def update(state, draws, chi, parameters):
         batch = draws.shape[0]
-        places, z, D = parameters[at.places : at.z], parameters[at.z : at.D], parameters[at.D : at.y]
+        places, shifts = parameters[at.places : at.shifts], parameters[at.shifts : at.z]
+        z, D = parameters[at.z : at.D], parameters[at.D : at.y]
         y, f = parameters[at.y : at.f], parameters[at.f : at.slopes]
         slopes, out = parameters[at.slopes : at.out], parameters[at.out : at.sums]
         sums = parameters[at.sums : at.size]
         sums[:] = 0.0
         for b in range(batch):
-            fields(state, draws[b], places, z)
+            fields(state, draws[b], places, shifts, z)
             gradient(draws[b, :tokens], z, y, f, slopes, out, D)
-            add(draws[b], places, D, sums)
+            add(draws[b], places, shifts, D, sums)
         return step(state, sums, chi, parameters[0] / batch)
 
     return update
@@ -185,15 +188,16 @@ def make_gradients(target, student, loss, tokens, outputs, rank):
     Returns
     -------
     jitted function
-        (nodes (n, 2 L), state (r + 1,), components (L, r)) -> array (n, r + 2). nodes[i] = (eta_1 ... eta_L, c_1 ... c_L), and
-        z_l = c_l + sum_j e_j P_lj, z*_l = m c_l + sqrt(1 - m^2) eta_l; columns: sum_l D_l P_lj for each j, D . eta, |D|^2.
+        (nodes (n, 2 L), state (r + 1,), components (L, r), shifts (L,)) -> array (n, r + 3). nodes[i] = (eta_1 ... eta_L,
+        c_1 ... c_L), and z_l = c_l + sum_j e_j P_lj + m t_l, z*_l = m c_l + sqrt(1 - m^2) eta_l, with the shifts t; columns:
+        sum_l D_l P_lj for each j, D . t, D . eta, |D|^2.
     """
 
     gradient = make_gradient(target, student, loss, tokens, outputs)
 
     @njit(nogil=True)
-    def gradients(nodes, state, places):
-        found = np.zeros((len(nodes), rank + 2))
+    def gradients(nodes, state, places, shifts):
+        found = np.zeros((len(nodes), rank + 3))
         star, z, D = np.empty(tokens), np.empty(tokens), np.empty(tokens)
         y, f = np.empty(outputs), np.empty(outputs)
         slopes, out = np.empty(outputs), np.empty(outputs)
@@ -202,15 +206,16 @@ def make_gradients(target, student, loss, tokens, outputs, rank):
             for token in range(tokens):
                 centred = nodes[n, tokens + token]
                 star[token] = state[rank] * centred + rest * nodes[n, token]
-                z[token] = centred
+                z[token] = centred + state[rank] * shifts[token]
                 for j in range(rank):
                     z[token] += state[j] * places[token, j]
             gradient(star, z, y, f, slopes, out, D)
             for token in range(tokens):
                 for j in range(rank):
                     found[n, j] += D[token] * places[token, j]
-                found[n, rank] += D[token] * nodes[n, token]
-                found[n, rank + 1] += D[token] * D[token]
+                found[n, rank] += D[token] * shifts[token]
+                found[n, rank + 1] += D[token] * nodes[n, token]
+                found[n, rank + 2] += D[token] * D[token]
         return found
 
     return gradients
@@ -222,24 +227,25 @@ def make_untied_gradients(target, student, loss, tokens, outputs, rank):
     Returns
     -------
     jitted function
-        (nodes (n, 2 L), weights (n,), state, components (L, r)) -> array (L, 4), the means of D_l, D_l c_l, D_l eta_l and D_l^2;
-        state of an untied student as in `State`, nodes as in `make_gradients`: z_l = r_l c_l + sum_j e_lj P_lj and
-        z*_l = rho_l c_l + sqrt(1 - rho_l^2) eta_l, rho_l = m_l / r_l.
+        (nodes (n, 2 L), weights (n,), state, components (L, r), shifts (L,)) -> array (L, 4): the means of D_l, D_l c_l,
+        D_l eta_l and D_l^2; state of an untied student as in `State`, nodes as in `make_gradients`:
+        z_l = r_l c_l + sum_j e_lj P_lj + m_l t_l and z*_l = rho_l c_l + sqrt(1 - rho_l^2) eta_l, rho_l = m_l / r_l.
     """
     gradient = make_gradient(target, student, loss, tokens, outputs)
     m_at, e_at, square_at, _ = layout(tokens, rank, True)
 
     @njit(nogil=True)
-    def gradients(nodes, weights, state, places):
+    def gradients(nodes, weights, state, places, shifts):
         found = np.zeros((tokens, 4))
         star, z, D = np.empty(tokens), np.empty(tokens), np.empty(tokens)
         y, f = np.empty(outputs), np.empty(outputs)
         slopes, out = np.empty(outputs), np.empty(outputs)
-        length, along, across, fixed = np.empty(tokens), np.empty(tokens), np.empty(tokens), np.zeros(tokens)
+        length, along, across, fixed = np.empty(tokens), np.empty(tokens), np.empty(tokens), np.empty(tokens)
         for token in range(tokens):
             length[token] = math.sqrt(state[square_at + token])
             along[token] = state[m_at + token] / length[token]
             across[token] = math.sqrt(max(0.0, 1.0 - along[token] ** 2))
+            fixed[token] = state[m_at + token] * shifts[token]
             for j in range(rank):
                 fixed[token] += state[e_at + token * rank + j] * places[token, j]
         for n in range(len(nodes)):

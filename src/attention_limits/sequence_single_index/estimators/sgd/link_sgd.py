@@ -7,6 +7,7 @@ import numpy as np
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.sequence_single_index.estimators.sgd.runs import records_of, sgd_dataset
 from attention_limits.sequence_single_index.large_dimension.any_student_flow import flows, with_error
+from attention_limits.sequence_single_index.links.geometry import alternating
 from attention_limits.sequence_single_index.sgd import any_student
 
 # Of the nodes of the flow, beyond two tokens.
@@ -22,13 +23,15 @@ def problem_of(model, project):
     words = {key: model[key] for key in ("degree", "weights", "constant")}
     gram = model["position"]
     if isinstance(gram, str):
-        gram = any_student.alternating(tokens) if gram == "alternating" else None
+        gram = alternating(tokens) if gram == "alternating" else None
     try:
         target, student = (
             any_student.sequence_function(model[key], tokens, project, **words) for key in ("target", "student")
         )
         gram = None if gram is None else tuple(map(tuple, gram))
-        problem = any_student.LinkProblem(target, student, tokens, model["loss"], gram, model["untied"])
+        # Diffusions have no positional vectors.
+        shifts = tuple(np.broadcast_to(given, (tokens,))) if len(given := model.get("position_overlap", [])) else None
+        problem = any_student.LinkProblem(target, student, tokens, model["loss"], gram, model["untied"], shifts)
         any_student.compiled(problem)
     except ValueError as error:
         raise SpecError([f"target {model['target']}, student {model['student']}: {error}"]) from None
