@@ -26,12 +26,10 @@ def draw(cubes):
     draw_law(axes, (dimension, limit + mean, error), limit, look, (0.0, -0.0015), label=label, order=1)
     axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":", label="Bayes-optimal")
     axes.set(
-        xlabel="$1/d$", ylabel="error / Bayes-optimal error", xlim=(-0.005, None),
+        xlabel="$1/d$", ylabel="error / Bayes-optimal error", xlim=(-0.005, 1.06 / float(cube.dimension.min())),
         title=rf"softmax, $T = 2$, $\rho = 0.5$, $\alpha = {alpha:g}$",
     )  # fmt: skip
-    # The strip of the limit has no values of 1/d.
-    axes.set(ylim=(min(0.95, axes.get_ylim()[0]), None), xticks=[place for place in axes.get_xticks() if place >= 0])
-    axes.set_xlim(-0.005, 1.06 / float(cube.dimension.min()))
+    axes.set_ylim(bottom=min(0.95, axes.get_ylim()[0]))
     shade_limit(axes)
     legend_below(figure, axes, ncols=2)
     return figure

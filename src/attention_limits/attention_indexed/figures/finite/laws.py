@@ -32,8 +32,10 @@ def left_out(part, sound="converged"):
 
 
 def shade_limit(axes):
-    """Grey where 1/d would be negative: symbols there are limits."""
-    axes.axvspan(axes.get_xlim()[0], 0.0, color="0.93", linewidth=0, zorder=0)
+    """Grey, without numbers, where 1/d would be negative: symbols there are limits."""
+    low, high = axes.get_xlim()
+    axes.set(xticks=[place for place in axes.get_xticks() if 0.0 <= place <= high], xlim=(low, high))
+    axes.axvspan(low, 0.0, color="0.93", linewidth=0, zorder=0)
     axes.annotate(
         r"$d \to \infty$", (0.0, 0.0), xycoords=("data", "axes fraction"), xytext=(-3, 4), textcoords="offset points",
         ha="right", va="bottom", fontsize=7.5,
