@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import BLUE, KEY, VERMILLION, WIDE, house_style, legend_below, new_figure
+from attention_limits.plotting import BLUE, VERMILLION, WIDE, flagged_points, house_style, legend_below, new_figure
 from attention_limits.potts_mlm.figures.shared import (
     LEARNER_COLORS,
     couplings_name,
@@ -15,6 +15,8 @@ from attention_limits.potts_mlm.readings import at_target, of_chosen, settled, s
 
 # Marker and name of each measure of recovery.
 _MEASURES = {"site_error": ("o", r"$\mathrm{err}_J$"), "site_precision": ("^", "precision")}
+# Entry of the open circles.
+FAILED = "not at the distance, or fit not converged"
 
 
 @house_style
@@ -54,7 +56,7 @@ def _instances(axes, part, flags):
             values = of_chosen(part, name).sel(attention=kind).values
             look = {"marker": marker, "color": color, "linestyle": "none", "markersize": 5}
             axes.plot(numbers[passed] + aside, values[passed], label=f"{label}, factored, {kind}", **look)
-            axes.plot(numbers[~passed] + aside, values[~passed], markerfacecolor="none", alpha=0.5, **look)
+            flagged_points(axes, numbers[~passed] + aside, values[~passed], color, FAILED)
     ticks = [
         rf"{number}" + f"\n{beta:.2f}\n{distance:.2f}"
         for number, beta, distance in zip(numbers, part.beta.values, part.hamming.mean("run").values, strict=True)
@@ -64,18 +66,16 @@ def _instances(axes, part, flags):
 
 
 def _mixtures(axes, excess, flags):
-    """A line by the mixture for each instance, symbols open where the fit has not converged."""
+    """A line by the mixture for each instance; a fit that has not converged is an open circle."""
     excess = excess.dropna("replica", how="all")
     for kind in excess.attention.values:
         color = LEARNER_COLORS["factored", str(kind)]
         for replica in excess.replica.values:
             values = excess.sel(attention=kind, replica=replica).values
             passed = flags.sel(attention=kind, replica=replica).values == 1
-            axes.plot(excess.mixing, values, color=color, linewidth=0.7)
-            axes.plot(excess.mixing[passed], values[passed], "o", color=color, markersize=4)
-            axes.plot(excess.mixing[~passed], values[~passed], "o", color=color, markersize=4, markerfacecolor="white")
+            axes.plot(excess.mixing, np.where(passed, values, np.nan), "o-", color=color, linewidth=0.7, markersize=4)
+            flagged_points(axes, excess.mixing[~passed], values[~passed], color, FAILED)
         axes.plot([], [], color=color, linewidth=0.7, label=f"factored, {kind}: one instance each")
-    axes.plot([], [], "o", color=KEY, markersize=4, markerfacecolor="white", label="fit not converged")
 
 
 def _map(axes, part):
