@@ -45,12 +45,14 @@ def overlap_beside(known, learned, precision, prior: Prior, unknown=UNKNOWN):
 
 
 def recovered_overlap(known, prior: Prior, unknown=UNKNOWN):
-    """`overlap_beside` without a branch."""
+    """Q (P, P) of recovered directions `known` alone, with the `prior`, to 1 - Q = `unknown`; see `overlap_beside`."""
     return overlap_beside(known, np.zeros((len(known), 0)), np.zeros((0, 0)), prior, unknown)
 
 
 def aligned(channel: Channel, nodes, directions, prior: Prior):
     """Recovered directions (P, j) from `directions` (P, j) with the error of few nodes, orthonormal columns.
+
+    The `channel` is averaged over its `nodes`, with the `prior` of the weights.
 
     Where the sign of every row is free the directions are rows, and have no error. Otherwise the prior is standard normal.
     """
