@@ -25,15 +25,18 @@ def draw(cubes):
     cube = cubes["sgd_flow_two_layers"].isel(alpha=0, rate=0)
     figure, (paths, order) = new_figure(1, 2, MIDDLE, 4.2)
     simulated = _times_of_batches(cube)
+    # The path of a start whose half of the nodes ends elsewhere, or that diverges, is missing.
+    sound = (cube.flow_converged == 1) & (cube.flow_resolved == 1)
     for layer in (2, 1):
         color = LAYER_COLORS[layer]
-        runs = np.abs(cube.cosine_by_batch.sel(layer=layer).transpose("batch", "replica").values)
-        flow = np.abs(cube.cosine_by_time.sel(layer=layer).transpose("time", "replica").values)
+        runs = cube.cosine_by_batch.sel(layer=layer).where(cube.finite == 1)
+        runs = np.abs(runs.transpose("batch", "replica").values)
+        flow = np.abs(cube.cosine_by_time.sel(layer=layer).where(sound).transpose("time", "replica").values)
         paths.plot(simulated[1:], runs[1:], color=color, linewidth=0.7, linestyle=":")
         paths.plot(cube.time[1:], flow[1:], color=color, linewidth=0.9)
         paths.plot([], [], color=color, label=f"layer {layer}")
         alpha, _ = layer_threshold_and_error(cubes["fig1_onset"].isel(skip=0), layer)
-        _learning_times(order, float(alpha), cube.sel(layer=layer), simulated, runs, color)
+        _learning_times(order, float(alpha), cube.sel(layer=layer), sound.values, (simulated, runs), color)
     for style, label in ((":", "simulation"), ("-", r"$D \to \infty$")):
         paths.plot([], [], color=KEY, linestyle=style, label=label)
     order.plot([], [], "o", color=KEY, markersize=4, label=r"$D \to \infty$, one start")
@@ -56,12 +59,16 @@ def _times_of_batches(cube):
     return cube.batch.values * solver["learning_rate"] * solver["batch"] / dimension**2
 
 
-def _learning_times(axes, alpha, cube, simulated, runs, color):
-    """Times of each start beside the threshold `alpha`; faint open circles where half of the nodes give another path."""
+def _learning_times(axes, alpha, cube, sound, simulation, color):
+    """Times of each start beside the threshold `alpha`; faint open circles where half of the nodes give another path.
+
+    `sound` of each start of the flow; `simulation` holds times and cosines (records, starts).
+    """
     flow, error = cube.learning_time.values, cube.learning_time_node_error.values
-    resolved = error < 0.1 * flow
+    resolved = sound & (error < 0.1 * flow)
     late = np.isnan(flow)
-    first = np.array([_crossing(simulated, run) for run in runs.T])
+    times, runs = simulation
+    first = np.array([_crossing(times, run) for run in runs.T])
     axes.plot(np.full(resolved.sum(), alpha), flow[resolved], "o", color=color, markersize=4)
     flagged_points(axes, np.full((~resolved & ~late).sum(), alpha), flow[~resolved & ~late], color)
     if late.any():

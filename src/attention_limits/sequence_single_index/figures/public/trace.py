@@ -20,5 +20,5 @@ def draw(cubes):
     axes.set(xscale="log", yscale="log", xlabel="tokens $L$", ylabel="steps until the student has learned")
     axes.set_xticks(tokens, [f"{n}" for n in tokens])
     axes.set_xticks([], minor=True)
-    legend_below(figure, axes)
+    legend_below(figure, axes, ncols=2)
     return figure
