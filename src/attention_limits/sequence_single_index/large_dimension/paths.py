@@ -1,4 +1,7 @@
-"""Paths and escape times of the differential equation of the overlaps, dx/dtau = drift(x), tau = t / d."""
+"""Paths and escape times of the differential equation of the overlaps, dx/dtau = drift(x), tau = t / d.
+
+The drifts are those of Arnaboldi et al. 2025 (arXiv:2506.02651) in the modules beside this one.
+"""
 
 import numpy as np
 from scipy.integrate import solve_ivp

@@ -97,7 +97,10 @@ class LinkProblem:
 
     @functools.cached_property
     def components(self):
-        """Components (L, r) of the positional vectors without the teacher in an orthonormal basis; the first has only one."""
+        """Components (L, r) of the positional vectors without the teacher in an orthonormal basis; the first has only one.
+
+        Raises ValueError for shifts without positional vectors or of another number.
+        """
         if self.shifts is None:
             return position_components(self.gram, self.tokens)
         if self.gram is None or len(self.shifts) != self.tokens:

@@ -222,7 +222,9 @@ def make_gradients(target, student, loss, tokens, outputs, rank):
 
 
 def make_untied_gradients(target, student, loss, tokens, outputs, rank):
-    """Means of the gradient of an untied student over Gaussian nodes; arguments as for `make_gradients`.
+    """Means of the gradient of an untied student over Gaussian nodes.
+
+    `target`, `student`, `loss`, `tokens`, `outputs`, `rank`: see `make_update`.
 
     Returns
     -------
