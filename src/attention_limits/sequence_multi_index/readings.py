@@ -389,7 +389,7 @@ def _where_zero(own, own_shift, values, shift):
     before = [low - 1] if low > 0 and own[low - 1] < own[low] else []
     after = [high + 1] if high + 1 < len(own) and own[high + 1] > own[high] else []
     chosen = np.array([*before, low, high, *after])
-    best = float(BarycentricInterpolator(own[chosen], values[chosen])(0.0))
+    best = float(BarycentricInterpolator(own[chosen], values[chosen], rng=0)(0.0))
     part = -own[low] / (own[high] - own[low])
     chord = (1 - part) * values[low] + part * values[high]
     # Without a further point nothing shows the bend of the curve: it may be anywhere between both ends.

@@ -26,9 +26,9 @@ class _Cut:
 
     def __init__(self, pieces: Pieces):
         self.pieces, self.largest = pieces, float(pieces.high.max())
-        self._all = BarycentricInterpolator(
-            pieces.angle, np.stack([pieces.value, pieces.mass, pieces.transform]).transpose(2, 0, 1)
-        )
+        values = np.stack([pieces.value, pieces.mass, pieces.transform]).transpose(2, 0, 1)
+        # Its weights are products in a random order, which decides the last bits.
+        self._all = BarycentricInterpolator(pieces.angle, values, rng=0)
 
     def _place(self, piece, threshold):
         """theta of x = eps in a piece."""
