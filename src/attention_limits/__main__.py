@@ -18,7 +18,7 @@ from attention_limits.pipeline.base import provenance
 from attention_limits.pipeline.base.arguments import mapping, named, path, whole, without_long_words
 from attention_limits.pipeline.base.errors import CubeError, SpecError, did_you_mean
 from attention_limits.pipeline.base.provenance import PACKAGE
-from attention_limits.pipeline.base.threads import limit_threads
+from attention_limits.pipeline.base.threads import limit_threads, wrong_threads
 
 # Commands that may compile for seconds.
 _COMPUTING = ("run_command", "check_link_command", "check_channel_command", "exponent_command")
@@ -212,6 +212,9 @@ def main(arguments: list[str] | None = None) -> int:
     if "threads" in options:
         # numpy and numba are imported below, when the command runs.
         limit_threads(options.pop("threads"))
+    if problem := wrong_threads(os.environ):
+        print(f"attention-limits: {problem}", file=sys.stderr)
+        return 2
     command = options.pop("command")
     if "set" in options:
         from attention_limits.pipeline.experiments.messages import validated

@@ -17,3 +17,10 @@ def limited(threads: int, environment: Mapping[str, str]) -> dict[str, str]:
 def limit_threads(threads: int) -> None:
     """Set the variables for this process, before the imports, and for the processes that it starts."""
     os.environ.update(limited(threads, os.environ))
+
+
+def wrong_threads(environment: Mapping[str, str]) -> str:
+    """A line about a NUMBA_NUM_THREADS below one, with which numba cannot be imported; empty for others."""
+    number = environment.get("NUMBA_NUM_THREADS", "").strip()
+    below = number.removeprefix("-").isdecimal() and int(number) < 1
+    return f"NUMBA_NUM_THREADS: {number}: allowed: a whole number ≥ 1, or no such variable" if below else ""
