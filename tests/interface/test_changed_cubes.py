@@ -24,6 +24,7 @@ CHANGES = {
     "renamed": lambda cube: cube.rename(alpha="samples"),
     "more_replicas": lambda cube: xr.concat([cube, cube.assign_coords(replica=[1])], "replica"),
     "masked": lambda cube: cube.where(cube.mmse > 0.1),
+    "transposed": lambda cube: cube.transpose(..., "alpha"),
     "nothing": lambda cube: cube.isel(alpha=[]),
 }
 
@@ -93,3 +94,12 @@ def test_a_changed_cube_is_drawn_by_hand_and_not_by_the_workflow(cube, tmp_path,
     with pytest.warns(UserWarning, match="changed since it was written"):
         jobs.draw_command("attention_indexed/changed", [path], output, None, [])
     assert output.exists()
+
+
+def test_the_axis_of_a_picture_is_a_grid_key_of_numbers(cube):
+    drawn = al.plot(cube.sel(ratio=0.5).transpose(..., "alpha"), "mmse")
+    assert drawn.axes[0].lines[0].get_xdata().tolist() == GRID["alpha"]
+    with pytest.raises(SpecError, match=r"^x: missing; allowed: replica$"):
+        al.plot(cube.isel(alpha=0, ratio=0), "mmse")
+    with pytest.raises(SpecError, match=r"^x: 'alpha': holds no numbers; give another dimension"):
+        al.plot(cube.assign_coords(alpha=["a", "b"]), "mmse", x="alpha")

@@ -73,10 +73,12 @@ def plot(
     free = [key for key in grid_keys(cube) if key in array.dims and key not in (color, panel)]
     x = x or max(free, key=lambda name: array.sizes[name], default=None)
     problems = [
-        f"{role}: {shown(name)}: {allowed_names(name, map(str, array.dims))}"
+        f"{role}: {f'{shown(name)}:' if name else 'missing;'} {allowed_names(name or '', map(str, array.dims))}"
         for role, name in (("x", x), ("color", color), ("panel", panel))
         if name not in array.dims and (name or role == "x")
     ]
+    if x in array.coords and array[x].dtype.kind not in "fiu":
+        problems.append(f"x: {shown(x)}: holds no numbers; give another dimension, or give this one to color or panel")
     drawn = {x, color, panel, "replica", "estimator"}
     left = [str(name) for name, size in array.sizes.items() if name not in drawn and 1 < size <= len(_COLORS)]
     if color is None and len(left) == 1:

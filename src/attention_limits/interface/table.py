@@ -1,6 +1,7 @@
 """Cubes as tidy tables: one row per point and replica, or per point with mean and error."""
 
 import itertools
+import json
 import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,7 +15,6 @@ from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.pipeline.base.arguments import listed, require, wrong_name
 from attention_limits.pipeline.base.errors import SpecError, allowed_names
 from attention_limits.pipeline.base.files import replacing
-from attention_limits.pipeline.cubes.readings import specifications
 
 # A variable with more values per point (trajectory, map) would have too many columns to read.
 MOST_COLUMNS = 64
@@ -112,16 +112,16 @@ def require_cube(cube: xr.Dataset) -> None:
 
 
 def grid_keys(cube: xr.Dataset) -> list[str]:
-    """The grid keys of a cube: the dimensions of its variables before `replica`, or, without it, those of its specification."""
+    """The grid keys of a cube: the dimensions of its variables before `replica`, and those of its specification in any order."""
     dims: dict[str, None] = {}
+    # The specification of a chunk names no estimators.
+    spec = json.loads(cube.attrs.get("spec", "{}"))
+    sections = [*spec.get("estimators", {}).values(), *spec.get("data", {}).values()]
+    scanned = {key for section in sections for key in section["grid"]}
     for array in cube.data_vars.values():
         names = list(map(str, array.dims))
-        if "replica" in names:
-            dims |= dict.fromkeys(names[: names.index("replica")])
-        elif "spec" in cube.attrs:
-            # The specification of a chunk, which has replicas, names no estimators.
-            scanned = {key for part in specifications(cube).values() for key in part["grid"]}
-            dims |= dict.fromkeys(name for name in names if name in scanned)
+        before = names[: names.index("replica")] if "replica" in names else []
+        dims |= dict.fromkeys(before + [name for name in names if name in scanned])
     return [name for name in dims if name != "estimator"]
 
 
