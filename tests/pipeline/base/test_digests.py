@@ -116,13 +116,27 @@ def sampled(job):
     return of_file(job) or (values(job, "output_noise", 0.0) != {0.0} and job.model["channel"] != "linear")
 
 
+def rectangular(job):
+    return values(job, "aspect", 1.0) != {1.0}
+
+
 TWO_TOKENS = loaded(channel("hardmax", "hardmax_published"), tied, lambda job: 2 in values(job, "tokens"))
 MORE_TOKENS = loaded(channel("hardmax"), tied, lambda job: max(values(job, "tokens")) > 2)
-RECTANGULAR = loaded(lambda job: values(job, "aspect", 1.0) != {1.0})
 SPECTRUM = loaded(lambda job: values(job, "spectrum") != {None})
 ERM = ("erm_state_evolution", "erm_optimal_decay", "erm_gamp", "erm_minimisation")
 # Weight decay takes tied, untied and rectangular S, and imports the teachers of all laws.
 DECAY = named(*ERM)
+
+
+def untied_laws(*conditions):
+    """Jobs that load the law of S of untied attention: those of `loaded`, and weight decay."""
+    return lambda job: (
+        loaded(untied, *conditions)(job)
+        or (DECAY(job) and untied(job) and all(condition(job) for condition in conditions))
+    )
+
+
+RECTANGULAR = untied_laws(rectangular)
 TWO_LAYERS = ("two_layers_state_evolution", "two_layers_phases", "two_layers_amp")
 # Module of attention_indexed -> the jobs that an edit of it concerns.
 EDITS = {
@@ -136,7 +150,7 @@ EDITS = {
     "channels.hardmax.pair_kernels": TWO_TOKENS,
     "channels.hardmax.many_tokens": MORE_TOKENS,
     "channels.hardmax.posterior_kernels": MORE_TOKENS,
-    "priors.product": loaded(untied),
+    "priors.product": untied_laws(),
     "priors.denoisers.product": lambda job: loaded(untied)(job) or DECAY(job),
     "priors.rectangular": RECTANGULAR,
     "priors.denoisers.rectangular": lambda job: RECTANGULAR(job) or DECAY(job),

@@ -15,7 +15,6 @@ from types import ModuleType
 from typing import Any
 
 from attention_limits.pipeline.base.errors import did_you_mean
-from attention_limits.pipeline.base.provenance import PACKAGE
 
 # First bytes of compressed files that we read, and of others.
 _COMPRESSED = {
@@ -137,7 +136,8 @@ def execute(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        moved = isinstance(error, ImportError) and f"{error.name}.".startswith(f"{PACKAGE}.")
+        package = __name__.partition(".")[0]
+        moved = isinstance(error, ImportError) and f"{error.name}.".startswith(f"{package}.")
         more = '; CHANGELOG.md, "When you upgrade", lists the modules that moved' if moved else ""
         raise ValueError(f"{path} cannot be executed: {type(error).__name__}: {error}{more}") from error
     return module
