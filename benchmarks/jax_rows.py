@@ -37,10 +37,7 @@ def _row(what, ours, peer, units, repeats, difference, note=""):
     ours()
     peer()
     times = np.array([[clocked(peer)[0], clocked(ours)[0]] for _ in range(repeats)]) / units
-    return Row(
-        what, ours=Spread.of(times[:, 1]), baseline=Spread.of(times[:, 0]), ratio=Spread.of(times[:, 0] / times[:, 1]),
-        our_errors={"gradient": Spread.of([difference])}, note=f"{note}baseline: JAX",
-    )  # fmt: skip
+    return Row.in_turn(what, times, our_errors={"gradient": Spread.of([difference])}, note=f"{note}baseline: JAX")
 
 
 def _difference(ours, peer):

@@ -99,7 +99,4 @@ def fixed_point_row(python, title, model, prior, output, alpha, repeats):
 
 def _row(what, times, quantity, errors):
     baseline_error, our_error = ({quantity: Spread.of([error])} for error in errors)
-    return Row(
-        what, ours=Spread.of(times[:, 1]), baseline=Spread.of(times[:, 0]), ratio=Spread.of(times[:, 0] / times[:, 1]),
-        baseline_errors=baseline_error, our_errors=our_error,
-    )  # fmt: skip
+    return Row.in_turn(what, times, baseline_errors=baseline_error, our_errors=our_error)

@@ -19,7 +19,7 @@ from attention_limits.potts_mlm.transformer import transformer
 from attention_limits.potts_mlm.transformer.transformer import Shape as Encoder
 from attention_limits.potts_mlm.transformer.transformer import initial
 from naive_potts_mlm import adabmdca_sweep, incremental_sweeps
-from table import Row, Spread, clocked, growth
+from table import Row, clocked, growth
 from toycodes import potts_mlm as toy
 
 SITES = COLORS = 20
@@ -66,10 +66,8 @@ def _row(what, ours, baseline, repeats, note):
         function()
     times = np.array([[clocked(*baseline)[0], clocked(*ours)[0]] for _ in range(repeats)])
     rates = 1.0 / times[:, 1]
-    return Row(
-        what, ours=Spread.of(times[:, 1]), baseline=Spread.of(times[:, 0]), ratio=Spread.of(times[:, 0] / times[:, 1]),
-        note=f"{note}; ours {np.median(rates):.2g} (lowest {rates.min():.2g}) per second",
-    )  # fmt: skip
+    note = f"{note}; ours {np.median(rates):.2g} (lowest {rates.min():.2g}) per second"
+    return Row.in_turn(what, times, note=note)
 
 
 def gibbs_row(beta, peer, repeats):

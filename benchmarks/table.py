@@ -49,6 +49,12 @@ class Row:
     memory_mb: Spread | None = None
     note: str = ""
 
+    @classmethod
+    def in_turn(cls, what, times, **more):
+        """The row of two programs that ran in turn: `times` (repeats, 2), of the baseline and ours; `more` as of the class."""
+        baseline, ours = np.asarray(times).T
+        return cls(what, Spread.of(ours), Spread.of(baseline), Spread.of(baseline / ours), **more)
+
 
 @dataclass(frozen=True)
 class Growth:

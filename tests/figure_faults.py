@@ -64,7 +64,7 @@ def _colors(figure):
         for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True):
             for words, colors in MEANINGS.items():
                 named = re.findall(words, text.get_text())
-                # An entry about two layers has no meaning of its own.
+                # An entry that names two layers has the colour of neither.
                 color = _color(handle) if len(named) == 1 else None
                 if color is not None and not np.allclose(color, to_rgb(colors[named[0]])):
                     found.append(f"the entry {text.get_text()!r} in the colour {to_hex(color)}")

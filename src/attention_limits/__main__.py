@@ -103,7 +103,9 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     )
     draw.add_argument("figure", metavar="FAMILY/FIGURE", help="module in the folder figures of a family")
     draw.add_argument("cubes", type=path, nargs="+", metavar="CUBE", help="the figure gets each by its file name")
-    draw.add_argument("--output", type=path, required=True, metavar="FIGURE.pdf", help="the PNG is put beside it")
+    draw.add_argument(
+        "--output", type=path, required=True, metavar="FIGURE.pdf", help="writes a PNG of the same name too"
+    )
     draw.add_argument("--digest", metavar="SHA256", help="digest of cubes and code, written into the PNG")
     expected = "the cube_digest that each cube must have (default: any)"
     draw.add_argument("--expect", nargs="+", default=[], metavar="SHA256", help=expected)
@@ -144,7 +146,9 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
         "--output results/audit.md",
         families,
     )
-    audit.add_argument("--output", type=path, required=True, metavar="TABLE.md", help="a JSON file is put beside it")
+    audit.add_argument(
+        "--output", type=path, required=True, metavar="TABLE.md", help="writes a JSON file of the same name too"
+    )
 
     refine = command(
         "refine",

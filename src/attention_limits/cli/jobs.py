@@ -30,12 +30,11 @@ def run_command(spec: Path, estimator: str, chunk: str | None, output: Path | No
 
     for item in selected.chunks if chunk is None else [selected.chunk[chunk]]:
         path = output or Path(selected.path(run.folder, item))
-        # Before the computation.
-        require_place(path)
         # The workflow gives the chunk, and only if its file is not current.
         if chunk is None and is_current(path, selected, item, run.seed):
             print(f"{path}: exists")
             continue
+        require_place(path)
         computed = run_chunk(experiment, selected, item, run.seed, path, run.folder)
         print(f"{path}: {computed} points computed, {item.size - computed} taken from other chunks")
 

@@ -115,8 +115,8 @@ def compute(
         example = _example(family.estimators[name], key)
         require(isinstance(section, Mapping | None), key, section, f"a mapping{example}")
     if data:
-        none = family.estimators[name].model_fields.get("reads") is None
-        require(not none, "data", data, f"nothing, because {estimator} reads no data")
+        reads = family.estimators[name].model_fields.get("reads")
+        require(reads is not None, "data", data, f"nothing, because {estimator} reads no data")
         one = len(data) == 1 and all(isinstance(item, Mapping) for item in data.values())
         require(one, "data", data, "{name: settings} of one kind of data")
     named = isinstance(experiment, str) and len(experiment) <= MOST_LETTERS and re.fullmatch(NAME, experiment)
@@ -175,9 +175,9 @@ def open(path: str | Path) -> xr.Dataset:
 
 def _keys_of(model: Any, cls: type[Specification], file: Path) -> Mapping | str | None:
     """The keys of a model that a caller gives by a name, or as an object; the name of a model in the `file` stays."""
-    key = next((key for key in FAMILIES if key in fields(cls, "model")), None)
     if isinstance(model, Mapping | None):
         return model
+    key = next((key for key in FAMILIES if key in fields(cls, "model")), None)
     known = read_yaml(file) if isinstance(model, str) and file.is_file() else {}
     if key is None or (isinstance(model, str) and (model in known or did_you_mean(model, known))):
         return model

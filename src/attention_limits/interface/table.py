@@ -1,7 +1,6 @@
 """Cubes as tidy tables: one row per point and replica, or per point with mean and error."""
 
 import itertools
-import json
 import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.pipeline.base.arguments import listed, require, wrong_name
 from attention_limits.pipeline.base.errors import SpecError, allowed_names
 from attention_limits.pipeline.base.files import replacing
+from attention_limits.pipeline.cubes.readings import specifications
 
 # A variable with more values per point (trajectory, map) would have too many columns to read.
 MOST_COLUMNS = 64
@@ -114,9 +114,7 @@ def require_cube(cube: xr.Dataset) -> None:
 def grid_keys(cube: xr.Dataset) -> list[str]:
     """The grid keys of a cube: the dimensions of its variables before `replica`, and those of its specification in any order."""
     dims: dict[str, None] = {}
-    # The specification of a chunk names no estimators.
-    spec = json.loads(cube.attrs.get("spec", "{}"))
-    sections = [*spec.get("estimators", {}).values(), *spec.get("data", {}).values()]
+    sections = specifications(cube).values() if "spec" in cube.attrs else ()
     scanned = {key for section in sections for key in section["grid"]}
     for array in cube.data_vars.values():
         names = list(map(str, array.dims))

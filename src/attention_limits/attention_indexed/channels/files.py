@@ -125,8 +125,7 @@ def _problems_of_output(model, h, generator):
 
 def _problems_of_posterior(model, observed, h, generator):
     if callable(getattr(model, LIKELIHOOD, None)):
-        found = list(_problems_of_likelihood(model, observed, h)) or list(_problems_of_frequencies(model, h, generator))
-        yield from found
+        yield from list(_problems_of_likelihood(model, observed, h)) or _problems_of_frequencies(model, h, generator)
     if described_by(model) == POSTERIOR:
         mean = np.asarray(model.posterior(observed, np.zeros_like(h), 1.5))
         if mean.shape != h.shape or not np.all(np.isfinite(mean)):

@@ -34,7 +34,7 @@ def shown(value: Any) -> str:
 
 
 def wrong_name(value: Any) -> str:
-    """A wrong name in a message: a text as it is, other values as `shown`."""
+    """How a message writes a wrong name: it copies a text, and writes other values by `shown`."""
     return short(value) if isinstance(value, str) else shown(value)
 
 

@@ -169,12 +169,8 @@ def object_of_file(what: str, name: str, project: Path, kind: str, fits: Callabl
     module = execute(file)
     found = getattr(module, wanted, None)
     if not fits(found):
-        raise ValueError(
-            f"{file} defines no {kind.format(repr(wanted))}"
-            + (
-                f": it is of the type {type(found).__name__}"
-                if found is not None
-                else did_you_mean(wanted, vars(module))
-            )
+        wrong = (
+            f": it is of the type {type(found).__name__}" if found is not None else did_you_mean(wanted, vars(module))
         )
+        raise ValueError(f"{file} defines no {kind.format(repr(wanted))}{wrong}")
     return found

@@ -114,6 +114,6 @@ def at(array, **point):
 
 
 def specifications(cube) -> dict[str, dict]:
-    """Model, grid, replicas and solver of each estimator of a cube, then of each kind of data, by name."""
+    """Model, grid, replicas and solver of each estimator of a cube, then of each kind of data, by name; none for a chunk."""
     spec = json.loads(cube.attrs["spec"])
-    return {**spec["estimators"], **spec.get("data", {})}
+    return {**spec.get("estimators", {}), **spec.get("data", {})}

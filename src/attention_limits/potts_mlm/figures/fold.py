@@ -3,13 +3,8 @@
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import BLUE, VERMILLION, WIDE, flagged_points, house_style, legend_below, new_figure
-from attention_limits.potts_mlm.figures.shared import (
-    LEARNER_COLORS,
-    couplings_name,
-    good_mean,
-    level,
-)
+from attention_limits.plotting import WIDE, flagged_points, house_style, legend_below, new_figure
+from attention_limits.potts_mlm.figures.shared import LEARNER_COLORS, contact_map, couplings_name, good_mean, level
 from attention_limits.potts_mlm.potts.recovery import chance
 from attention_limits.potts_mlm.readings import at_target, of_chosen, settled, settled_at_target
 
@@ -58,7 +53,7 @@ def _instances(axes, part, flags):
             axes.plot(numbers[passed] + aside, values[passed], label=f"{label}, factored, {kind}", **look)
             flagged_points(axes, numbers[~passed] + aside, values[~passed], color, FAILED)
     ticks = [
-        rf"{number}" + f"\n{beta:.2f}\n{distance:.2f}"
+        f"{number}\n{beta:.2f}\n{distance:.2f}"
         for number, beta, distance in zip(numbers, part.beta.values, part.hamming.mean("run").values, strict=True)
     ]
     axes.set_xticks(numbers, ticks)
@@ -81,17 +76,11 @@ def _mixtures(axes, excess, flags):
 def _map(axes, part):
     """Known contacts, and as many pairs of the largest |A_ij + A_ji|: raw above the diagonal, softmax below it."""
     J = part.couplings.values
-    size = len(J)
-    edges = (0.5, size + 0.5)
-    axes.imshow(J, cmap="Greys", vmin=0, vmax=3, extent=(*edges, *edges[::-1]))
-    i, j = np.triu_indices(size, 1)
-    for kind in part.attention.values:
+    i, j = np.triu_indices(len(J), 1)
+    chosen = []
+    for kind in ("raw", "softmax"):
         attention = part.attention_map.sel(attention=kind).values
-        scores = np.abs(attention + attention.T)[i, j]
-        chosen = np.argsort(-scores, kind="stable")[: int(J[i, j].sum())]
-        right = J[i[chosen], j[chosen]] > 0
-        for passed, color in ((right, BLUE), (~right, VERMILLION)):
-            x, y = j[chosen][passed] + 1, i[chosen][passed] + 1
-            axes.plot(*((x, y) if kind == "raw" else (y, x)), ".", color=color, markersize=2.5)
-    axes.plot(edges, edges, color="0.6", linewidth=0.6)
-    axes.set(xlabel="site $j$ (above: raw)", ylabel="site $i$ (below: softmax)", xlim=edges, ylim=edges[::-1])
+        order = np.argsort(-np.abs(attention + attention.T)[i, j], kind="stable")[: int(J[i, j].sum())]
+        chosen.append((i[order], j[order]))
+    contact_map(axes, J, chosen, 2.5)
+    axes.set(xlabel="site $j$ (above: raw)", ylabel="site $i$ (below: softmax)")

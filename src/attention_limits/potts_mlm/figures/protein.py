@@ -6,17 +6,15 @@ from matplotlib.colors import LogNorm
 
 from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import (
-    BLUE,
     COLORS,
     PURPLE,
-    VERMILLION,
     WIDE,
     house_style,
     legend_below,
     new_figure,
     ordered_colors,
 )
-from attention_limits.potts_mlm.figures.shared import LEARNER_COLORS, layers_name, level, series
+from attention_limits.potts_mlm.figures.shared import LEARNER_COLORS, contact_map, layers_name, level, series
 from attention_limits.potts_mlm.readings import of_chosen
 
 
@@ -117,21 +115,13 @@ def _one(array):
 def _map(axes, cube, structure, heads, names):
     """Known contacts, and the first L pairs of two models: the largest above, the smallest with heads below the diagonal."""
     distance, counted = _one(cube.pair_distance), _counted(cube, structure)
-    number, size = np.arange(1, len(distance) + 1), len(distance)
     known = np.where(np.isfinite(distance), distance < structure["contact"], np.nan)
-    edges = (0.5, size + 0.5)
-    axes.imshow(known, cmap="Greys", vmin=0, vmax=3, extent=(*edges, *edges[::-1]))
-    shown = (max(heads), min(value for value in heads if value > 0))
-    for value, above in zip(shown, (True, False), strict=True):
+    shown, chosen = (max(heads), min(value for value in heads if value > 0)), []
+    for value in shown:
         scores = np.where(counted, _one(cube.contact_score.sel(heads=value)), -np.inf)
-        order = np.argsort(-scores, axis=None, kind="stable")[: min(size, int(counted.sum()))]
-        i, j = np.unravel_index(order, scores.shape)
-        right = distance[i, j] < structure["contact"]
-        for chosen, color in ((right, BLUE), (~right, VERMILLION)):
-            x, y = number[j][chosen], number[i][chosen]
-            axes.plot(*((x, y) if above else (y, x)), ".", color=color, markersize=4)
-    axes.plot(edges, edges, color="0.6", linewidth=0.6)
-    axes.set(xlabel="site $j$", ylabel="site $i$", xlim=edges, ylim=edges[::-1])
+        order = np.argsort(-scores, axis=None, kind="stable")[: min(len(distance), int(counted.sum()))]
+        chosen.append(np.unravel_index(order, scores.shape))
+    contact_map(axes, known, chosen, 4)
     axes.set_title(f"above: {names[shown[0]]}; below: {names[shown[1]]}")
 
 

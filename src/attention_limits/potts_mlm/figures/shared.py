@@ -44,6 +44,27 @@ def ridge_colors(ridges):
     return [BLACK if ridge == 0 else color for ridge, color in zip(ridges, colors, strict=True)]
 
 
+def contact_map(axes, known, pairs, size):
+    """Draw known contacts (L, L), 1 or 0, NaN where unknown, in grey; predicted pairs are blue where right, else vermilion.
+
+    Parameters
+    ----------
+    pairs : two pairs of integer arrays (i, j), i < j
+        Those above the diagonal, then those below it.
+    size : float
+        Of the symbols.
+    """
+    edges = (0.5, len(known) + 0.5)
+    axes.imshow(known, cmap="Greys", vmin=0, vmax=3, extent=(*edges, *edges[::-1]))
+    for (i, j), above in zip(pairs, (True, False), strict=True):
+        right = known[i, j] == 1
+        for chosen, color in ((right, BLUE), (~right, VERMILLION)):
+            x, y = j[chosen] + 1, i[chosen] + 1
+            axes.plot(*((x, y) if above else (y, x)), ".", color=color, markersize=size)
+    axes.plot(edges, edges, color="0.6", linewidth=0.6)
+    axes.set(xlabel="site $j$", ylabel="site $i$", xlim=edges, ylim=edges[::-1])
+
+
 def layers_name(layers):
     """Name of a transformer by its number of layers."""
     return f"{layers:g} layer{'s' if layers > 1 else ''}"

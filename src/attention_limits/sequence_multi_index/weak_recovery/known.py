@@ -13,9 +13,9 @@ from attention_limits.sequence_multi_index.channels.averages import channel_aver
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.priors.prior import Prior
 
-# 1 - Q of a known direction. A threshold beside it may have an error of the order of the root of this: where the output does not
-# fix the sign of the known field, smaller fields than this root have no sign. At 2e-5 the second step of
-# h_3^2 + sign(h_1 h_2 h_3) would be too large by 0.33 %, by a quadrature over h_3.
+# 1 - Q of a known direction. If the output does not fix the sign of the known field, a field smaller than the root of this number
+# has no sign. The next threshold can then have an error as large as this root. With 2e-5 a quadrature over h_3 gives the second
+# step of h_3^2 + sign(h_1 h_2 h_3) too large by 0.33 %.
 UNKNOWN = 1e-10
 # 1 - Q at which the directions are found, one after the other; the last one twice, with its own directions.
 STEPS = (1e-1, 1e-2, 1e-4, 1e-6, 1e-8, UNKNOWN, UNKNOWN)

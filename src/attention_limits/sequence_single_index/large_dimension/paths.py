@@ -8,8 +8,11 @@ from scipy.integrate import solve_ivp
 
 # Overlaps below this share of those at the start have reached the fixed point zero.
 _NOWHERE = 1e-3
-# Of the integration.
-_SETTINGS = {"method": "LSODA", "rtol": 1e-5, "atol": 1e-8}
+
+
+def _settings(many):
+    """Of the integration; an explicit method for a state of `many` numbers, because a Jacobian is expensive."""
+    return {"method": "RK45" if many else "LSODA", "rtol": 1e-5, "atol": 1e-8}
 
 
 def path(drift, start, times, many=False):
@@ -17,8 +20,7 @@ def path(drift, start, times, many=False):
 
     `many` as for `escape_time`.
     """
-    settings = _SETTINGS | {"method": "RK45"} if many else _SETTINGS
-    return solve_ivp(lambda _, x: drift(x), (0.0, times[-1]), start, t_eval=times, **settings).y.T
+    return solve_ivp(lambda _, x: drift(x), (0.0, times[-1]), start, t_eval=times, **_settings(many)).y.T
 
 
 def escape_time(drift, size, start, threshold, end, many=False):
@@ -33,8 +35,7 @@ def escape_time(drift, size, start, threshold, end, many=False):
     size : callable
         (n,) -> float, quadratic in the overlaps.
     many : bool
-        For a state of many numbers: an explicit method, because a Jacobian is expensive, and an end where the size would
-        need the time `end` to change by itself.
+        For a state of many numbers: an explicit method, and an end where the size would need the time `end` to change by itself.
     """
 
     def beyond(_, x):
@@ -53,8 +54,6 @@ def escape_time(drift, size, start, threshold, end, many=False):
     at_rest.terminal, at_rest.direction = True, -1.0
     if beyond(0.0, start) > 0.0:
         return 0.0
-    events, settings = (beyond, nowhere), _SETTINGS
-    if many:
-        events, settings = (*events, at_rest), _SETTINGS | {"method": "RK45"}
-    found = solve_ivp(lambda _, x: drift(x), (0.0, end), start, events=events, **settings)
+    events = (beyond, nowhere, at_rest) if many else (beyond, nowhere)
+    found = solve_ivp(lambda _, x: drift(x), (0.0, end), start, events=events, **_settings(many))
     return float(found.t_events[0][0]) if len(found.t_events[0]) else np.inf

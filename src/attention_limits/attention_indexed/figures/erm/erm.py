@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.figures.erm.erm_shared import METHODS, equations, evolution, minima, of
+from attention_limits.attention_indexed.figures.erm.erm_shared import ERROR, METHODS, equations, evolution, minima, of
 from attention_limits.attention_indexed.figures.erm.erm_shared import best as at_best
 from attention_limits.attention_indexed.figures.shared import fitted, model
 from attention_limits.attention_indexed.readings import errors_of_mean
@@ -22,7 +22,6 @@ from attention_limits.plotting import (
 
 # Starts in the mean of gradient descent, and errors below which the axis ends.
 STARTS, FLOOR = 32, 1e-2
-ERROR = r"error $\|S - S^*\|_F^2/d$"
 
 
 @house_style

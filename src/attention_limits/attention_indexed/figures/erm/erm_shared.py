@@ -7,6 +7,7 @@ from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import COLORS, curve, ordered_colors, points, present, realised_alpha
 
 METHODS = {"erm_minimisation": ("minimum", "o"), "erm_gamp": ("message passing", "D")}
+ERROR = r"error $\|S - S^*\|_F^2/d$"
 # Ends of the scale of decays.
 _DECAYS = (1e-3, 1.0)
 
@@ -28,8 +29,10 @@ def decay_label(decay):
 
 
 def equations(cube):
-    """K, the equations of an output: T (T + 1) of linear scores, T^2 + T - 2 of a softmax."""
+    """K, the equations of an output: T (T + 1) of linear scores, T^2 + T - 2 of a softmax; untied, T^2 of linear scores."""
     tokens = model(cube, "tokens")
+    if model(cube, "untied"):
+        return tokens**2
     return tokens**2 + tokens - (0 if model(cube, "channel") == "linear" else 2)
 
 
@@ -57,6 +60,10 @@ def minima(axes, cube, decay, variable, scale):
         part = of(cube, name).sel(weight_decay=decay) if name in cube.estimator else None
         shown = None if part is None else present(part[variable].transpose("alpha", "replica"))
         if shown is not None and shown.size:
-            reached = part.converged.sel(alpha=shown.alpha).transpose("alpha", "replica").values
-            place = scale * realised_alpha(part, shown.alpha)
-            points(axes, place, shown.values, reached, decay_color(decay), None, marker)
+            fits(axes, part, shown, decay, scale, marker)
+
+
+def fits(axes, part, shown, decay, scale, marker):
+    """The values `shown` (alpha, replica) of an estimator's `part` at one decay, against `scale` times the realised alpha."""
+    reached = part.converged.sel(alpha=shown.alpha).transpose("alpha", "replica").values
+    points(axes, scale * realised_alpha(part, shown.alpha), shown.values, reached, decay_color(decay), None, marker)

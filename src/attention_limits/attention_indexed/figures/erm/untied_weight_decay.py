@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.figures.erm.erm_shared import best, decay_color, evolution, of
-from attention_limits.attention_indexed.figures.shared import model, setting
+from attention_limits.attention_indexed.figures.erm.erm_shared import ERROR, best, equations, evolution, fits, of
+from attention_limits.attention_indexed.figures.shared import setting
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     BLUE,
@@ -15,7 +15,6 @@ from attention_limits.plotting import (
     house_style,
     legend_below,
     new_figure,
-    points,
     realised_alpha,
 )
 
@@ -27,7 +26,6 @@ _SHAPES = {
 # Markers of the sizes of the data sets.
 _SIZES = {"_small": "s", "": "o"}
 FLOOR = 2e-2
-ERROR = r"error $\|S - S^*\|_F^2/d$"
 
 
 @house_style
@@ -47,8 +45,10 @@ def draw(cubes):
 
 def numbers(cubes):
     """The largest ratio of the best decay to Bayes of both shapes, and the largest excess of the minima of the larger size."""
-    ratios = {name: _ratio(cubes[f"{name}_best"]) for name in _SHAPES}
-    found = {f"ratio_{name.removeprefix('erm_')}": float(ratio.max()) for name, ratio in ratios.items()}
+    found = {}
+    for name in _SHAPES:
+        ratio, flags = _ratio(cubes[f"{name}_best"])
+        found[f"ratio_{name.removeprefix('erm_')}"] = float(ratio.where(flags == 1).max())
     return found | {f"{name}_excess": value for name, value in _excesses(cubes).items()}
 
 
@@ -73,14 +73,9 @@ def _decays(part):
     return part.dropna("weight_decay", how="all", subset=["mse"]).weight_decay.values
 
 
-def _equations(cube):
-    """T^2 equations of an output for d^2 entries of S."""
-    return model(cube, "tokens") ** 2
-
-
 def _draw_learning(axes, cubes, name):
     """State evolution at each decay and at the best one, minima of both sizes, and the Bayes-optimal error."""
-    cube, optimal, K = cubes[name], cubes[f"{name}_best"], _equations(cubes[name])
+    cube, optimal, K = cubes[name], cubes[f"{name}_best"], equations(cubes[name])
     theory = of(cube, "erm_state_evolution")
     for decay in _decays(theory):
         evolution(axes, theory, decay, "mse", K)
@@ -89,20 +84,18 @@ def _draw_learning(axes, cubes, name):
         size = setting(cubes[name + small], "erm_minimisation", "dimension")
         for decay in _decays(part):
             one = part.sel(weight_decay=decay)
-            values, reached = (one[key].transpose("alpha", "replica").values for key in ("mse", "converged"))
-            points(axes, K * realised_alpha(one, one.alpha), values, reached, decay_color(decay), None, marker)
+            fits(axes, one, one.mse.transpose("alpha", "replica"), decay, K, marker)
         axes.plot([], [], marker, color=KEY, markersize=4, label=f"minimum, $d = {size}$")
     best(axes, optimal, "mse", K)
     axes.plot(K * optimal.alpha, optimal.mse_bayes.isel(replica=0), color=COLORS["bayes"], label="Bayes-optimal")
 
 
 def _ratio(optimal):
-    """Error at the best decay over the Bayes-optimal one, where it passes its flags."""
-    return (optimal.mse / optimal.mse_bayes).where(passed(optimal, "mse", unique=True) == 1)
+    """Error at the best decay over the Bayes-optimal one, and its flags."""
+    return optimal.mse / optimal.mse_bayes, passed(optimal, "mse", unique=True)
 
 
 def _draw_ratio(axes, optimal, title, color, style):
-    ratio = (optimal.mse / optimal.mse_bayes).transpose("alpha", "replica").values
-    flags = passed(optimal, "mse", unique=True).transpose("alpha", "replica").values
-    curve(axes, _equations(optimal) * optimal.alpha.values, ratio, color, title, style, flags)
+    ratio, flags = (array.transpose("alpha", "replica").values for array in _ratio(optimal))
+    curve(axes, equations(optimal) * optimal.alpha.values, ratio, color, title, style, flags)
     axes.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)

@@ -108,8 +108,7 @@ FIG3_SIMILARITIES = np.array(
 )  # fmt: skip
 
 # The same, state evolution of their code, semantic branch at omega = 0.3 with A = ((0.6, 0.4), (0.4, 0.6)), and at omega = 0.14
-# with
-# A = ((0.3, 0.7), (0.8, 0.2)): alpha, overlap with the target, V, error (overlap and error / sigma^2).
+# with A = ((0.3, 0.7), (0.8, 0.2)): alpha, overlap with the target, V, error (overlap and error / sigma^2).
 PSL_TARGET = np.array(
     [
         [2.0, 0.6342, 12.328, 0.005586], [1.785714, 0.6000, 13.551, 0.006396], [1.571429, 0.5599, 14.922, 0.007352],

@@ -30,7 +30,8 @@ def problem_of(model, project):
         )
         gram = None if gram is None else tuple(map(tuple, gram))
         # Diffusions have no positional vectors.
-        shifts = tuple(np.broadcast_to(given, (tokens,))) if len(given := model.get("position_overlap", [])) else None
+        given = model.get("position_overlap", [])
+        shifts = tuple(np.broadcast_to(given, (tokens,))) if len(given) else None
         problem = any_student.LinkProblem(target, student, tokens, model["loss"], gram, model["untied"], shifts)
         any_student.compiled(problem)
     except ValueError as error:
