@@ -1,4 +1,3 @@
 """Figures: further figures of state evolution, phases and GAMP. Each module has `draw(cubes)`, which computes nothing; the
-caption
-stands beside it.
+caption stands beside it.
 """
