@@ -1,5 +1,7 @@
 """YAML 1.2 read strictly: no duplicate keys, no aliases, no tags, text keys and decimal numbers only."""
 
+import copy
+import functools
 import re
 from pathlib import Path
 
@@ -81,6 +83,10 @@ def load(text: str):
     return _reader().load(_checked(text))
 
 
+# All experiments of a family share its models, and the parser takes milliseconds.
+_loaded = functools.lru_cache(maxsize=64)(load)
+
+
 def nodes(text: str) -> Node | None:
     """The tree of a text that `read_yaml` accepts; each node has the places of its first and last character."""
     return YAML(typ="safe", pure=True).compose(text)
@@ -98,7 +104,7 @@ def read_yaml(path: Path) -> dict:
     except ValueError as error:
         raise SpecError([str(error)]) from None
     try:
-        data = load(text)
+        data = copy.deepcopy(_loaded(text))
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = ", ".join(part for part in (error.context, error.problem) if part)

@@ -32,12 +32,12 @@ ERROR_COPIES = 3 * 16
 
 
 @functools.cache
-def _problems_of_provided(parameters: str) -> list[str]:
-    """The problems of a provided link from its `parameters` in JSON: many experiments, estimators and scales share it.
+def _problems_of(parameters: str, project: Path, code: bytes) -> list[str]:
+    """The problems of a link from its `parameters` in JSON: many experiments, estimators and scales share it.
 
-    A file of the user may change, so its links have no place in this cache.
+    A file of the user may change, so the bytes of the file of a link, `code`, belong to the key; a provided link has none.
     """
-    return problems_of(load_link(json.loads(parameters), Path()))
+    return problems_of(load_link(json.loads(parameters), project))
 
 
 class OfLink:
@@ -88,10 +88,9 @@ class OfLink:
                 text = f"{parameters['link']} has {link.rows} rows: allowed for gradient descent: at most {MAX_TRAINED_ROWS}"
                 return [(keys, text)]
             # A provided link runs forward at every parameter; whether its output can be inverted depends on them.
-            own = code_file(parameters["link"], estimator.project) is not None
-            found = (
-                problems_of(link) if own else _problems_of_provided(canonical_json(dict(parameters))) if infers else []
-            )
+            file = code_file(parameters["link"], estimator.project)
+            place = (Path(), b"") if file is None else (estimator.project, file.read_bytes())
+            found = _problems_of(canonical_json(dict(parameters)), *place) if infers or file is not None else []
             if not found:
                 require(link, cls.needs)
                 found = [link.no_moments] if link.no_moments else []
