@@ -7,6 +7,7 @@ from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.links.declarations import problems_of
 from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.links.wrappers import FunctionOfFields, OutputNoise
 from attention_limits.sequence_multi_index.reports.check_link import check_link, check_link_command
 
 LOG = np.log(2.0 * np.pi)
@@ -196,3 +197,12 @@ def test_a_fibre_without_free_rows_need_not_be_broadcast():
     )
     assert np.array_equal(first.mean, second.mean)
     assert np.allclose(first.mean[:, 0, 0], observed)
+
+
+def test_noise_below_the_last_digits_of_the_output_is_refused():
+    def large(h, size=1e300):
+        return size * h[..., 0, 0]
+
+    (problem,) = problems_of(OutputNoise(FunctionOfFields(large, 1, 1, {}), 1.0))
+    assert problem.startswith("noise of the standard deviation 1 is lost in the last digits of the output: h = [[")
+    assert problems_of(OutputNoise(FunctionOfFields(large, 1, 1, {"size": 1e6}), 1.0)) == []

@@ -62,6 +62,15 @@ def changes(z):
 def wrong_word(z):
     return z[:, 0]
 wrong_word.symmetry = "none"
+
+def constant(z):
+    return np.ones(len(z))
+
+def huge(z):
+    return 1e300 * z[:, 0]
+
+def tiny(z):
+    return 1e-300 * z[:, 0]
 """
 REFUSED = {
     "broken": r"declares the symmetry 'even' and breaks it: F\(.+\) = .+, F\(-",
@@ -77,6 +86,9 @@ REFUSED = {
     "changes": "changes the fields",
     "wrong_word": "symmetry must be one of even, odd, permutation, is 'none'",
     "absent": "no function 'absent'",
+    "constant": r"does not depend on the fields: F\(.+\) = 1, and all of 64",
+    "huge": r"square is infinite or zero by rounding: F\(.+\) = -?\S+e\+300",
+    "tiny": r"square is infinite or zero by rounding: F\(.+\) = -?\S+e-\d+; allowed: sizes of 1e-100",
 }
 
 

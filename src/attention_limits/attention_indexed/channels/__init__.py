@@ -13,6 +13,7 @@ In reading order:
 - hardmax/: the position of the largest entry of each row
 - untied: scores without symmetry
 - output, one_score, sampled, files: any output or likelihood of a user, its posterior sampled; one noisy score by quadrature
+- identities: whether posterior or likelihood of a file are those of its outputs
 - names, loading: channels by name, each loaded when it is used
 
 May import it: state evolution, AMP, two_layers, erm, schema, estimators, reports.

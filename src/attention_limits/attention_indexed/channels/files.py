@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from attention_limits.attention_indexed.channels.identities import identity_problems
 from attention_limits.attention_indexed.channels.output import (
     LIKELIHOOD,
     POSTERIOR,
@@ -120,7 +121,8 @@ def _problems_of_output(model, h, generator):
             f"of {count} random scores give the same"
         )
         return
-    yield from _problems_of_posterior(model, observed, h, generator)
+    found = list(_problems_of_posterior(model, observed, h, generator))
+    yield from found or identity_problems(model, generator)
 
 
 def _problems_of_posterior(model, observed, h, generator):

@@ -34,6 +34,8 @@ PAIRS, FEWEST = 64, 20.0
 _ROUNDS, _WIDENING = 12, 1.2
 # Scores in one piece of the nodes, and outputs of the information: groups for its error, and outputs of a group.
 _NUMBERS, _GROUPS, _OUTPUTS = 2**19, 8, 256
+# Share of the outputs that must be resolved at a node of the table.
+_RESOLVED = 0.99
 # V / Q at which the information is computed: 1, and equal steps of log(u / (1 - u)); below the last the curve is missing.
 _SMALLEST, _NEAR = 1e-4, 1e-3
 _PLACES = np.linspace(np.log((1.0 - _NEAR) / _NEAR), np.log(_SMALLEST / (1.0 - _SMALLEST)), 17)
@@ -254,6 +256,11 @@ class SampledChannel:
             nodes = self._scramblings([4, group], [5, group])
             state = generator.bit_generator.state
             for place, V in enumerate(Q * _TABLE):
+                # No further group can make this node resolved.
+                if resolved[place, :group].sum() + _GROUPS - group < _RESOLVED * _GROUPS:
+                    for values in (groups, resolved, products, drawn):
+                        values[place, group] = values[place, :group].mean()
+                    continue
                 # The same noise at every V: the table is smooth.
                 generator.bit_generator.state = state
                 omega = np.sqrt(max(Q - V, 0.0)) * s
@@ -278,7 +285,7 @@ def _mean(groups, bias, resolved):
     nothing = np.all(groups == 0, axis=1)
     with np.errstate(all="ignore"):
         relative = np.where(nothing, 0.0, (_two_errors(groups) + bias) / mean)
-    return mean, np.where(resolved >= 0.99, relative, np.nan)
+    return mean, np.where(resolved >= _RESOLVED, relative, np.nan)
 
 
 def _tabulated(mean, relative, noisy):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention_limits.numerics.probability.gaussian_nodes import MOST_WIDE, GaussianNodes, gaussian_nodes
 from attention_limits.numerics.probability.statistics import combine_unbiased
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.channels.posterior import denoiser
@@ -20,6 +21,17 @@ from attention_limits.sequence_multi_index.priors.prior import Prior
 def node_dimension(link: Link):
     """Number of Gaussian variables per node for a link: omega and h given omega, each (P, M), and the noise of the output."""
     return 2 * link.rows * link.tokens + link.noise_dimension
+
+
+def output_nodes(link: Link, count, generator) -> GaussianNodes:
+    """`count` nodes of omega, h given omega and the noise of the output, from `generator`; a power of two.
+
+    Of many variables only the fields are wider than their law: the noise has no tails that carry the averages, and the variance
+    of the weights grows exponentially with the number of wide variables.
+    """
+    dimension = node_dimension(link)
+    wide = dimension if dimension <= MOST_WIDE else dimension - link.noise_dimension
+    return gaussian_nodes(dimension, count, generator, widened=wide)
 
 
 def sample_outputs(link: Link, overlap, V, points):
@@ -81,7 +93,7 @@ def channel_averages(
     overlap : array (P, P)
         Q, symmetric, eigenvalues in [0, 1) in units of the second moment of the weights.
     nodes : GaussianNodes
-        From `numerics.probability.gaussian_nodes.gaussian_nodes(node_dimension(channel.link), n, rng)`.
+        From `output_nodes(channel.link, n, rng)`.
     regularization : float
         epsilon >= 0 added to the diagonal of V: the channel then carries a residual field noise that no amount of data
         removes (with epsilon = 1e-3 the first layer saturates below one; 0 is the model itself).

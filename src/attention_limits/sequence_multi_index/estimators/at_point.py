@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from attention_limits.numerics.probability.gaussian_nodes import GaussianNodes, gaussian_nodes
+from attention_limits.numerics.probability.gaussian_nodes import GaussianNodes
 from attention_limits.pipeline.cubes.points import points
-from attention_limits.sequence_multi_index.channels.averages import node_dimension
+from attention_limits.sequence_multi_index.channels.averages import output_nodes
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.loading import load_link
@@ -44,7 +44,7 @@ def channel_at(spec: dict, streams, at: Mapping, replica: int, isotropic=False) 
     link, solver = link_at(spec, at), spec["solver"]
     isotropic = isotropic and prior_of(spec, link, at).rotations
     channel = Channel(link, solver.resolution, streams.generator("channel", replica), isotropic)
-    return channel, gaussian_nodes(node_dimension(link), solver.nodes, streams.generator("nodes", replica))
+    return channel, output_nodes(link, solver.nodes, streams.generator("nodes", replica))
 
 
 def rows_from_one(spec: dict) -> np.ndarray:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from attention_limits.sequence_multi_index.links.link import Link, candidates_of, inference
+from attention_limits.sequence_multi_index.links.wrappers import OutputNoise
 
 SYMMETRIES = ("rows", "all", "none")
 # Fields beyond this many standard deviations carry no probability; their candidates may be inaccurate.
@@ -22,6 +23,8 @@ MANY, SURE = 16384, 6.0
 FEW, STEP, DERIVATIVE = 64, 1e-3, 1e-3
 # Step of the differences of an output in the fields of a fibre.
 WEIGHT_STEP = 1e-5
+# Output noise, relative to the largest output, that rounding leaves.
+DIGITS = 1e-10
 # Fields at which the density of a single noisy output is integrated, outputs that give its range, points of the integral, and
 # its accuracy.
 PLACES, DRAWS, POINTS, UNIT = 4, 2048, 8193, 0.02
@@ -197,6 +200,14 @@ def _observe_problems(link, h, noise) -> Iterator[str]:
         )
         return
     if not link.reads_fields or hasattr(link, "spikes"):
+        return
+    largest = np.max(np.abs(np.asarray(link.forward(h))).reshape(len(h), -1), axis=1)
+    worst = int(np.argmax(largest))
+    if isinstance(link, OutputNoise) and np.sqrt(link.variance) < DIGITS * largest[worst]:
+        yield (
+            f"noise of the standard deviation {np.sqrt(link.variance):.3g} is lost in the last digits of the output: "
+            f"{_example(h[worst], link.forward(h)[worst])}; allowed: at least {DIGITS * largest[worst]:.3g}, or a smaller output"
+        )
         return
     same = np.asarray(link.observe(h, np.broadcast_to(noise[:1], noise.shape)))
     if np.array_equal(same, np.broadcast_to(same[:1], same.shape)):

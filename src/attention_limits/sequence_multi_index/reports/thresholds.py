@@ -10,12 +10,11 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.probability.statistics import mean_of_brackets, mean_with_floor
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.base.registry import RESOLVED
 from attention_limits.pipeline.base.streams import Streams
-from attention_limits.sequence_multi_index.channels.averages import node_dimension
+from attention_limits.sequence_multi_index.channels.averages import output_nodes
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.priors.loading import load_prior
 from attention_limits.sequence_multi_index.reports.check_link import sound_link
@@ -86,10 +85,10 @@ def thresholds(asked: Thresholds, project: Path, report: bool) -> tuple[list[dic
         channels = [Channel(link, asked.solver.resolution, streams.generator("channel", r)) for r in range(replicas)]
     except ValueError as error:
         raise SpecError([str(error)]) from None
-    dimension, runs, node_sets = node_dimension(link), [], []
+    runs, node_sets = [], []
     for r in range(replicas):
-        few = gaussian_nodes(dimension, nodes, streams.generator("nodes", r))
-        many = gaussian_nodes(dimension, 8 * nodes, streams.generator("nodes at zero", r))
+        few = output_nodes(link, nodes, streams.generator("nodes", r))
+        many = output_nodes(link, 8 * nodes, streams.generator("nodes at zero", r))
         said = _report(r, replicas) if report else lambda number, step: None
         runs.append(staircase(channels[r], few, many, TOLERANCE, report=said, prior=prior))
         node_sets.append(few)

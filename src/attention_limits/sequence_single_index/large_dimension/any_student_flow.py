@@ -142,7 +142,8 @@ def sobol_nodes(problem, generator, count=NODES):
     # The weights of wider nodes spread exponentially in the dimension.
     drawn = gaussian_nodes(dimension, count, generator, 1.15 if dimension <= 8 else 1.0)
     signs = np.repeat([-1.0, 1.0], problem.tokens)
-    return GaussianNodes(np.vstack([drawn.points, signs * drawn.points]), np.tile(drawn.weights, 2), drawn.widening)
+    points, weights = np.vstack([drawn.points, signs * drawn.points]), np.tile(drawn.weights, 2)
+    return GaussianNodes(points, weights, drawn.widening, drawn.widened)
 
 
 def grid_nodes(problem, count=AXIS):
@@ -154,7 +155,7 @@ def grid_nodes(problem, count=AXIS):
         np.stack(np.meshgrid(*[weights] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension), axis=1
     )
     kept = product > 1e-16
-    return GaussianNodes(points[kept], product[kept] / np.sum(product[kept]) * np.sum(kept), 1.0)
+    return GaussianNodes(points[kept], product[kept] / np.sum(product[kept]) * np.sum(kept), 1.0, 0)
 
 
 def flows(problem, learning_rate, generators, batch=1):

@@ -15,6 +15,8 @@ SYMMETRIES = ("even", "odd", "permutation")
 _COUNT, _WIDE = 64, 3.0
 # Largest accepted difference of values that must be equal, relative to the largest value.
 _ACCURACY = 1e-9
+# Sizes of a function whose square is neither infinite nor zero by rounding.
+_SMALLEST, _LARGEST = 1e-100, 1e100
 
 
 def problems_of(function, tokens, seed=0) -> list[str]:
@@ -57,6 +59,13 @@ def _problems(function, symmetry, z) -> Iterator[str]:
     bad = np.flatnonzero(~np.isfinite(y).all(axis=1))
     if len(bad):
         yield f"it must be finite: {_example(z[bad[0]], y[bad[0]])}"
+        return
+    largest = int(np.argmax(np.max(np.abs(y), axis=1)))
+    if np.array_equal(y, np.broadcast_to(y[:1], y.shape)):
+        yield f"it does not depend on the fields: {_example(z[0], y[0])}, and all of {len(z)} random fields give the same"
+        return
+    if not _SMALLEST < np.max(np.abs(y)) < _LARGEST:
+        yield f"its square is infinite or zero by rounding: {_example(z[largest], y[largest])}; allowed: sizes of 1e-100 to 1e100"
         return
     allowed = _ACCURACY * max(1.0, float(np.max(np.abs(y))))
 

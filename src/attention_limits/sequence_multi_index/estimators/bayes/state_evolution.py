@@ -9,7 +9,7 @@ from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.channels.averages import channel_averages
 from attention_limits.sequence_multi_index.estimators.at_point import channel_at, prior_of, rows_from_one
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import error_of_few_nodes, solve
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import error_of_few_nodes, resolved_share, solve
 from attention_limits.sequence_multi_index.state_evolution.free_entropy import free_entropy
 from attention_limits.sequence_multi_index.state_evolution.generalization import bayes_error, plug_in_error
 from attention_limits.sequence_multi_index.state_evolution.information import (
@@ -52,7 +52,7 @@ def run(spec, streams):
         return found | {
             "error_plug_in": plug_in_error(link, prior.second_moment, Q, Q, error_nodes),
             "error_bayes": bayes_error(link, Q, error_nodes, prior),
-            "resolved": averages.resolved,
+            "resolved": resolved_share(averages.resolved, error),
         }
 
     dims = dict.fromkeys(("overlap", "overlap_node_error"), ("layer", "layer_star"))

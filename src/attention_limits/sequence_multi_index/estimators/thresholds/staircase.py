@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.cubes.points import collect
-from attention_limits.sequence_multi_index.channels.averages import node_dimension
+from attention_limits.sequence_multi_index.channels.averages import output_nodes
 from attention_limits.sequence_multi_index.estimators.at_point import channel_at, prior_of, rows_from_one
 from attention_limits.sequence_multi_index.weak_recovery.branch import principal
 from attention_limits.sequence_multi_index.weak_recovery.staircase import staircase
@@ -26,7 +25,7 @@ def run(spec, streams):
     def compute(at, replica):
         channel, nodes = channel_at(spec, streams, at, replica)
         generator = streams.generator("nodes at zero", replica)
-        many = gaussian_nodes(node_dimension(channel.link), solver.nodes_at_zero, generator)
+        many = output_nodes(channel.link, solver.nodes_at_zero, generator)
         found = {name: np.full(size, np.nan) for name in NUMBERS} | {
             name: np.full((size, size, size), np.nan) for name in MATRICES
         }

@@ -6,9 +6,8 @@ points have the same dimensions.
 
 import numpy as np
 
-from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.cubes.points import collect
-from attention_limits.sequence_multi_index.channels.averages import node_dimension
+from attention_limits.sequence_multi_index.channels.averages import output_nodes
 from attention_limits.sequence_multi_index.estimators.at_point import channel_at, prior_of
 from attention_limits.sequence_multi_index.weak_recovery.staircase import staircase
 
@@ -28,7 +27,7 @@ def run(spec, streams):
         channel, nodes = channel_at(spec, streams, at, replica)
         depth = getattr(channel.link, "depth", 1)
         generator = streams.generator("nodes at zero", replica)
-        many = gaussian_nodes(node_dimension(channel.link), solver.nodes_at_zero, generator)
+        many = output_nodes(channel.link, solver.nodes_at_zero, generator)
         found = {name: np.full(steps, np.nan) for name in NUMBERS}
         found["learnt"], found["overlap_before"] = np.full((2, steps, layers), np.nan)
         found["step_converged"] = np.zeros(steps, bool)
