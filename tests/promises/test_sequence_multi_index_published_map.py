@@ -1,5 +1,7 @@
 """The map of the public program is a number in [0, 1) at every value that its class allows, or missing and flagged."""
 
+import functools
+
 import numpy as np
 import pytest
 from drawn_sequence_multi_index import FAMILY, SIGMAS, computed
@@ -42,20 +44,28 @@ def test_published_map_gives_overlaps_or_nothing(alpha, depth, skip, start, regu
     assert 0 <= found.error_bayes.item() <= found.error_plug_in.item() * 1.05
 
 
-def boxed_gradient(u, omega, variance, skip):
-    """int V^-1 (h - omega) w over [-5, 5]^2 over int w over [-3, 3]^2 for one output, by Gauss and Legendre's rule."""
-    sums = []
+@functools.cache
+def boxes(skip):
+    """Of the boxes [-5, 5]^2 and [-3, 3]^2: points z (S, 2) of Gauss and Legendre's rule, layer^-1, weights over |det|."""
+    x, weight = np.polynomial.legendre.leggauss(160)
+    found = []
     for reach in (5.0, 3.0):
-        x, weight = np.polynomial.legendre.leggauss(160)
         z = reach * np.stack(np.meshgrid(x, x, indexing="ij"), axis=-1).reshape(-1, 2)
         scores = np.exp(z[:, :, None] * z[:, None, :])
         layer = scores / scores.sum(axis=2, keepdims=True) + skip * np.eye(2)
+        weights = reach**2 * np.outer(weight, weight).ravel() / np.abs(np.linalg.det(layer))
+        found.append((z, np.linalg.inv(layer), weights))
+    return found
+
+
+def boxed_gradient(u, omega, variance, skip):
+    """int V^-1 (h - omega) w over [-5, 5]^2 over int w over [-3, 3]^2 for one output, by Gauss and Legendre's rule."""
+    sums = []
+    for z, inverse, weights in boxes(skip):
         total = np.zeros((3, 2))
         for sign in (1.0, -1.0):
-            last = np.linalg.solve(layer, np.broadcast_to(sign * u, z.shape)[:, :, None])[:, :, 0]
-            shift = np.stack([z, last], axis=1) - omega
-            density = np.exp(-0.5 * np.sum(shift**2 / variance[:, None], axis=(1, 2))) / np.abs(np.linalg.det(layer))
-            density *= reach**2 * np.outer(weight, weight).ravel()
+            shift = np.stack([z, inverse @ (sign * u)], axis=1) - omega
+            density = weights * np.exp(-0.5 * np.sum(shift**2 / variance[:, None], axis=(1, 2)))
             total[:2] += np.einsum("s,sla->la", density, shift / variance[:, None])
             total[2, 0] += density.sum()
         sums.append(total)
