@@ -208,7 +208,9 @@ def test_an_audit_of_one_family_keeps_those_of_the_others(project, data):
 def test_the_map_shows_the_numbers_of_the_captions(project, data):
     """Pixels may differ between libraries of fonts: on average by less than one of 255."""
     texts = publish.overview.numbers(publish.PICTURES)
-    assert texts.keys() == project.experiments.keys()
+    # The families of the four papers.
+    assert len(texts) == 4
+    assert texts.keys() <= project.experiments.keys()
     for family, (_, _, law, meaning) in publish.overview.CELLS.items():
         assert (
             set(re.findall(r"\{(\w+)\}", law.replace("{{", "").replace("}}", "") + meaning)) <= texts[family].keys()

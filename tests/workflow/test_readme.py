@@ -35,7 +35,8 @@ def test_four_findings_are_titles_of_figures():
     found = re.findall(r"\[!\[\]\(docs/figures/(\w+)\.png\)\]\(docs/figures/(\w+)\.md\)<br>(.*?) \|", README)
     assert len(found) == 4
     assert all(figures[picture].title == title and picture == page for picture, page, title in found)
-    assert {figures[picture].family for picture, *_ in found} == set(repository().experiments)
+    # One of each of four families.
+    assert len({figures[picture].family for picture, *_ in found}) == 4
 
 
 def test_every_link_leads_to_a_file():
