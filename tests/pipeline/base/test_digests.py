@@ -177,24 +177,89 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize("module", EDITS)
-def test_an_edit_reruns_exactly_the_jobs_that_use_it(module):
-    name = f"attention_limits.attention_indexed.{module}"
+def of_link(*names):
+    return lambda job: job.model.get("link") in names
+
+
+ERM_OF_LINKS = {
+    "erm_gamp", "erm_minimisation", "erm_online_sgd", "erm_optimal_ridge", "erm_state_evolution", "erm_transition",
+}  # fmt: skip
+# Estimators whose numbers need no posterior of the outputs.
+WITHOUT_CHANNEL = {*ERM_OF_LINKS, "depth_scaling", "trec"}
+OF_ALIGNMENTS = {
+    "alignment_ridge", "alignment_summary", "alignment_transformer", "generated_sequences", "multihead_attention",
+    "symmetric_pseudo_likelihood",
+}  # fmt: skip
+OF_FUNCTIONS = {"escape_diffusion", "information_exponent", "landscape", "link_sgd", "position_minima", "token_lines"}
+# Module of a family -> the jobs that an edit of it concerns; in these families mostly all jobs of some estimators.
+EDITS_BY_FAMILY = {
+    "attention_indexed": EDITS,
+    "sequence_multi_index": {
+        "links.attention.rank": of_link("rank_attention"),
+        "links.heads.learned_readout": of_link("learned_readout"),
+        "links.jax_forward": named("online_sgd", "batch_reuse_sgd", "sgd_flow"),
+        "priors.loading": lambda job: (
+            job.name not in {"depth_scaling", "trec", "erm_state_evolution", "erm_transition", "erm_optimal_ridge"}
+        ),
+        "channels.trapezoid.moments_kernels": lambda job: job.name not in WITHOUT_CHANNEL,
+        "channels.published.gradient": named("published_map"),
+        "data.teacher_overlap": named(
+            "gamp", "gamp_sample_variance", "relaxed_belief_propagation", "online_sgd", "batch_reuse_sgd"
+        ),
+        "state_evolution.trajectory": named("state_evolution_trajectory"),
+        "state_evolution.phases": named("phase_comparison", "exact_recovery"),
+        "gamp.gamp": named("gamp", "held_gamp", "gamp_sample_variance", "relaxed_belief_propagation"),
+        "training.gradient_descent": named("online_sgd", "batch_reuse_sgd"),
+        "weak_recovery.staircase": named("staircase", "threshold_atlas"),
+        "weak_recovery.growth": named("shallow_growth"),
+        "erm.state_evolution": named(*ERM_OF_LINKS),
+        "erm.gamp": named("erm_gamp"),
+        "questions.classifier": named("trec"),
+    },
+    "sequence_single_index": {
+        "links.built_in": named(*OF_FUNCTIONS),
+        "population_loss.quadrature": named("landscape", "information_exponent"),
+        "population_loss.series": named("landscape"),
+        "sgd.any_student": named("link_sgd", "escape_diffusion", "position_minima"),
+        "large_dimension.any_student_flow": named("link_sgd", "escape_diffusion"),
+        "large_dimension.fixed_students_flow": named("tied_sgd", "untied_sgd", "hermite_sgd"),
+        "positional_semantic.exit": named("linear_theory"),
+        "positional_semantic.several_positions": named("position_minima"),
+    },
+    "potts_mlm": {
+        "potts.gibbs_kernels": lambda job: job.name not in {"replica", "ridge_simulation", "stacked_attention"},
+        "descent.epochs": named("factored_training", "transformer", "alignment_transformer", "stacked_attention"),
+        "attention.mixed": named("mixed_attention"),
+        "transformer.transformer": named("transformer", "alignment_transformer"),
+        "replica.theory": named("replica", "alignment_ridge"),
+        "many_body.model": named("stacked_attention"),
+        "proteins.alignment": named(*OF_ALIGNMENTS),
+        "proteins.generation": named("generated_sequences"),
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("family", "module"), [(family, module) for family, edits in EDITS_BY_FAMILY.items() for module in edits]
+)
+def test_an_edit_reruns_exactly_the_jobs_that_use_it(family, module):
+    name = f"attention_limits.{family}.{module}"
     assert provenance.has_module(name)
     every = {
         f"{experiment.name}/{job.name}": job
-        for experiment in repository().experiments["attention_indexed"].values()
+        for experiment in repository().experiments[family].values()
         for job in experiment.estimators.values()
     }
-    expected = {title for title, job in every.items() if EDITS[module](job)}
+    expected = {title for title, job in every.items() if EDITS_BY_FAMILY[family][module](job)}
     assert 0 < len(expected) < len(every)
     assert {title for title, job in every.items() if name in code_of(job)} == expected
 
 
-def test_edits_of_every_room_are_tested():
-    """`model` is the room that all jobs use."""
-    folder = provenance.SOURCE / "attention_indexed"
+@pytest.mark.parametrize("family", FAMILIES)
+def test_edits_of_every_room_are_tested(family):
+    """`model` is the room that all jobs of attention_indexed use."""
+    folder = provenance.SOURCE / family
     rooms = {path.parent.name for path in folder.glob("*/__init__.py")}
-    assert {module.partition(".")[0] for module in EDITS} == rooms - {
+    assert {module.partition(".")[0] for module in EDITS_BY_FAMILY[family]} == rooms - {
         "model", "schema", "estimators", "reports", "figures",
     }  # fmt: skip
