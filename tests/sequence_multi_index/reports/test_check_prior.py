@@ -48,6 +48,8 @@ PRIORS = {
         2,
         Path(),
     ),
+    "one block": load_prior({"prior": {"name": "blocks", "blocks": [1, 1]}}, 2, Path()),
+    "two blocks": load_prior({"prior": {"name": "blocks", "blocks": [1, 2, 1]}}, 3, Path()),
     # A law of a user: three points, not symmetric.
     "three points": MixtureRows(2, [0.25, 0.5, 0.25], [1.5, -0.5, 1.0], [0.0, 0.0, 0.5]),
 }

@@ -150,6 +150,28 @@ def test_covariance_of_the_dimensions(problems, name, keys, changes, says):
     assert (found == []) if says is None else re.search(says, " ".join(found)), found
 
 
+@pytest.mark.parametrize(
+    ("name", "blocks", "changes", "says"),
+    [
+        ("gamp", [1, 2], {}, None),
+        ("state_evolution", [1, 2], {"solver": {"side_information": 0.2}}, None),
+        ("gamp", [1, 2, 1], {}, "model.prior: prior.blocks: allowed: 2 numbers, one for each row of W, got 3"),
+        ("gamp", [1, 3], {}, r"model.prior: prior.blocks: allowed: the numbers 1 to B, each at least once; got \[1, 3\]"),
+        (
+            "gamp", [1, 2], {"solver": {"dimension": 41}},
+            "solver.dimension: D = 41 has no whole number of dimensions for each of the 2 blocks; allowed: multiples of 2",
+        ),
+        (
+            "gamp", [1, 2], {"solver": {"dimension": 40, "variance": "sample"}},
+            "variance: sample: allowed with prior: blocks: average",
+        ),
+    ],
+)  # fmt: skip
+def test_blocks_of_the_dimensions(problems, name, blocks, changes, says):
+    found = problems(name, TWO_LAYERS | {"prior": {"name": "blocks", "blocks": blocks}}, **changes)
+    assert (found == []) if says is None else re.search(says, " ".join(found)), found
+
+
 @pytest.mark.parametrize("key", ["covariance", "prior", "token_covariance"])
 def test_an_estimator_refuses_a_law_that_only_others_of_its_file_take(tmp_path, key):
     """Without this rule held_overlap would compute another model than gamp, in the same cube."""

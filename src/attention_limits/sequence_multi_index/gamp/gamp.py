@@ -202,7 +202,8 @@ def run(
     ------
     ValueError
         If rows are held without the symmetry, `held` has not one number in [0, 1] or NaN for each row, or the prior has other
-        rows. With another variance than "average" also if rows are held, or tokens are not normal or have correlated dimensions.
+        rows. With another variance than "average" also if rows are held, tokens are not normal, or the law of the weights
+        differs between dimensions.
     """
     size, dimension, prior = channel.link.rows, data.teacher.shape[1], as_prior(prior, channel.link)
     # One matrix of all tokens: both products with the data are plain matrix products.
@@ -229,7 +230,7 @@ def run(
     if settings.variance != "average":
         require(channel.link, {NORMAL_TOKENS})
     if settings.variance != "average" and not prior.isotropic:
-        raise ValueError(f"variance: {settings.variance}: allowed for tokens of correlated dimensions: average")
+        raise ValueError(f"variance: {settings.variance}: allowed where dimensions differ in their law: average")
     step = None
     if settings.variance == "sample":
         (state, channel), step = sample_variance.start(state, channel, generator), sample_variance.step

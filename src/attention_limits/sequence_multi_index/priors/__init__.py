@@ -8,6 +8,7 @@ In reading order:
 - gaussian: standard normal and correlated weights
 - overlaps: Q and Q_hat as coordinates of an iteration
 - spectrum, correlated_dimensions: Gaussian weights of tokens whose dimensions are correlated
+- blocks: rows that read blocks of the dimensions
 - mixture: binary, sparse and other weights
 - loading: priors by the keys of a model
 

@@ -41,6 +41,10 @@ class CorrelatedDimensions(GaussianRows):
         super().__init__(covariance)
         self.spectrum, self.response = spectrum, spectrum.second_moment
 
+    def check_dimension(self, dimension):
+        """See `Prior` for `dimension`."""
+        self.spectrum.counts(dimension)
+
     def _modes(self, precision):
         """Eigenvalues lambda (P,) of R^T Lambda R, not negative, and the columns R U (P, P)."""
         values, vectors = np.linalg.eigh(self.root.T @ precision @ self.root)

@@ -1,5 +1,5 @@
-"""Priors of the weights by the keys of a model (the laws: `gaussian`, `correlated_dimensions` and `mixture`; Troiani et al. 2025,
-arXiv:2502.00901).
+"""Priors of the weights by the keys of a model (the laws: `gaussian`, `blocks`, `correlated_dimensions` and `mixture`; Troiani et
+al. 2025, arXiv:2502.00901).
 """
 
 from collections.abc import Mapping
@@ -29,10 +29,10 @@ def load_prior(model: Mapping, rows: int, project: Path) -> Prior:
         return rows_alone
     if covariance is None:
         raise ValueError("participation_ratio: leave it out; it belongs to a covariance of the dimensions of a token")
-    if not rows_alone.gaussian:
+    if not (rows_alone.gaussian and rows_alone.isotropic):
         raise ValueError(
             f"covariance: the weights are {model['prior']['name']}; allowed: gaussian, correlated; the eigenbasis of the "
-            "covariance mixes the dimensions, and only Gaussian weights stay independent"
+            "covariance mixes the dimensions, and only Gaussian weights of the same law in all of them stay independent"
         )
     from attention_limits.sequence_multi_index.priors.correlated_dimensions import CorrelatedDimensions
     from attention_limits.sequence_multi_index.priors.spectrum import load_spectrum
@@ -47,7 +47,7 @@ def spectrum_file(model: Mapping, project: Path) -> Path | None:
 
 
 def _prior_of_rows(section: Mapping, rows: int) -> Prior:
-    # The quadratures of a mixture are imported only where one is used.
+    # A law is imported only where it is used: an edit of it runs no other job.
     if section["name"] == "gaussian":
         return standard_normal(rows)
     if section["name"] == "correlated":
@@ -55,6 +55,14 @@ def _prior_of_rows(section: Mapping, rows: int) -> Prior:
         if sizes != {rows}:
             raise ValueError(f"prior.covariance: allowed: {rows} rows of {rows} numbers, the number of rows of W")
         return GaussianRows(section["covariance"])
+    if section["name"] == "blocks":
+        if len(section["blocks"]) != rows:
+            raise ValueError(
+                f"prior.blocks: allowed: {rows} numbers, one for each row of W, got {len(section['blocks'])}"
+            )
+        from attention_limits.sequence_multi_index.priors.blocks import BlockRows
+
+        return BlockRows(section["blocks"])
     from attention_limits.sequence_multi_index.priors.mixture import MixtureRows, bernoulli_gauss, binary
 
     if section["name"] == "mixture":

@@ -58,7 +58,8 @@ class Prior(ABC):
     isotropic : bool
         Whether all dimensions have the same law; if not, a method that gets or returns D dimensions knows that of each.
     response : float
-        Factor of the overlap at a small precision, Q = response Cov(w) Lambda Cov(w) + E w E w^T; one if isotropic.
+        Factor of the overlap at a small precision, Q = response Cov(w) Lambda Cov(w) + E w E w^T; one if isotropic. `within`
+        removes what no overlap has.
     entropy : float
         Entropy of w in nats; infinite if w is not discrete.
     most_coupled_rows : float
@@ -139,6 +140,14 @@ class Prior(ABC):
         """
         noise = np.linalg.cholesky(self.covariance) @ generator.standard_normal((self.rows, dimension))
         return self.mean[:, None] + np.sqrt(overlap) * noise
+
+    def check_dimension(self, dimension: int) -> None:
+        """ValueError if D = `dimension` has no whole number of dimensions of each law; any D by default."""
+        return
+
+    def within(self, matrix):
+        """The part of a symmetric matrix (P, P) of the whitened rows that an overlap may have: by default all of it."""
+        return matrix
 
     def uninformed(self, start):
         """Q = E w E w^T + start Cov(w), array (P, P)."""

@@ -117,7 +117,8 @@ def _symmetries(prior, b, precision, rng):
 def _overlaps(prior, precision):
     overlap = prior.overlap(precision)
     small = SMALL * precision
-    wanted = np.outer(prior.mean, prior.mean) + prior.response * prior.covariance @ small @ prior.covariance
+    grown = prior.response * prior.covariance @ small @ prior.covariance
+    wanted = np.outer(prior.mean, prior.mean) + prior.root @ prior.within(prior.whitened(grown)) @ prior.root.T
 
     def average(at):
         """Psi_w, from the prior part of the free entropy at its extremum."""

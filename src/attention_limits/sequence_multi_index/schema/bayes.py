@@ -223,7 +223,7 @@ class ExchangeableLayers(OfNodes, Specification):
     def of_prior(cls, link, prior):
         """Weights that are not Gaussian, or whose law changes with a permutation of the exchangeable layers."""
         if not prior.isotropic:
-            return "exchangeable layers allow no covariance of the dimensions of a token"
+            return "exchangeable layers allow no covariance of the dimensions of a token, and no blocks of them"
         if not prior.gaussian:
             return "the weights of exchangeable layers must be Gaussian; allowed: gaussian, correlated"
         places = [*range(1, link.rows - 1), 0, link.rows - 1]

@@ -191,23 +191,26 @@ def _prior_problems(cls, estimator, link: Link, parameters: Mapping) -> Iterable
     if text := spikes_problem(link, prior) or cls.of_prior(link, prior):
         yield ("model", "prior"), text
     if not prior.isotropic:
-        yield from _covariance_problems(estimator, prior)
+        yield from _dimension_problems(estimator, prior)
 
 
-def _covariance_problems(estimator, prior: Prior) -> Iterable[Problem]:
+def _dimension_problems(estimator, prior: Prior) -> Iterable[Problem]:
+    """Keys that a law that differs between the dimensions does not allow, and dimensions that it does not divide."""
     from attention_limits.sequence_multi_index.priors.correlated_dimensions import CorrelatedDimensions
 
-    if getattr(estimator.solver, "side_information", 0.0):
-        yield ("solver", "side_information"), "allowed with a covariance of the dimensions of a token: 0"
+    correlated = isinstance(prior, CorrelatedDimensions)
+    law = "a covariance of the dimensions of a token" if correlated else "prior: blocks"
+    if correlated and getattr(estimator.solver, "side_information", 0.0):
+        yield ("solver", "side_information"), f"allowed with {law}: 0"
     if (variance := getattr(estimator.solver, "variance", "average")) != "average":
-        yield ("solver", "variance"), f"{variance}: allowed with a covariance of the dimensions of a token: average"
+        yield ("solver", "variance"), f"{variance}: allowed with {law}: average"
     reads = getattr(estimator, "reads", None)
     if reads is not None and "participation_ratio" in estimator.grid:
         yield ("grid", "participation_ratio"), f"allowed: in the model; data.{reads.name} has one covariance"
     dimension = getattr(estimator.solver if reads is None else reads.solver, "dimension", None)
-    if dimension is not None and isinstance(prior, CorrelatedDimensions):
+    if dimension is not None:
         try:
-            prior.spectrum.counts(dimension)
+            prior.check_dimension(dimension)
         except ValueError as error:
             yield ("solver", "dimension"), str(error)
 

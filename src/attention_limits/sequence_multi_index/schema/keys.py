@@ -173,6 +173,21 @@ class CorrelatedPrior(Section):
     ))]  # fmt: skip
 
 
+Block = Annotated[Whole, Field(ge=1, le=16, description="Number of a block.")]
+
+
+class BlocksPrior(Section):
+    """Normal weights; each row of W reads one block of the dimensions, as heads that split the embedding."""
+
+    name: Annotated[
+        Literal["blocks"], Field(description="Normal weights in one block of the dimensions, zero elsewhere.")
+    ]
+    blocks: Annotated[list[Block], Field(min_length=1, max_length=128, description=(
+        "Block of each row of W, P numbers from 1 to B; each block has D / B dimensions and at least one row. The weights of a "
+        "block have the variance B."
+    ))]  # fmt: skip
+
+
 ParticipationRatio = Annotated[float, Field(gt=0, le=1, description=(
     "Participation ratio (tr Sigma)^2 / (D tr Sigma^2) of the covariance of the dimensions of a token, 1 for independent ones; "
     "only for power_law and two_values."
@@ -219,7 +234,7 @@ class TeacherModel(LinkModel):
     """The link y = g(h), its parameters, and the laws of the weights and of the tokens."""
 
     prior: Annotated[
-        GaussianPrior | BinaryPrior | BernoulliGaussPrior | MixturePrior | CorrelatedPrior,
+        GaussianPrior | BinaryPrior | BernoulliGaussPrior | MixturePrior | CorrelatedPrior | BlocksPrior,
         Field(discriminator="name", description=(
             "Law of the weights W of the teacher, which the solver knows; second moment one. Without this key the weights are "
             "standard normal."

@@ -155,7 +155,7 @@ class _Map:
         """alpha E sum_a g_a g_a^T at the overlap of a precision `q_hat`, (P, P); not finite where the channel breaks."""
         overlap = self.prior.overlap(q_hat, largest)
         averages = channel_averages(self.channel, overlap, nodes, self.settings.regularization, self.prior)
-        return self.alpha * symmetrized(self.channel.symmetry(self.prior), averages.information)
+        return self.alpha * self.prior.within(symmetrized(self.channel.symmetry(self.prior), averages.information))
 
     def to_edge(self, largest, nodes, first, tested) -> FixedPoint:
         """The fixed point with overlaps up to `largest`, from the coordinates `first`; its stability is `tested` or not."""

@@ -9,8 +9,9 @@ eigenmatrix is the subspace learned first. If the output knows the sign of a fie
 that direction is learned from any alpha > 0 on. `staircase` computes the next thresholds.
 
 Every prior of mean zero has Q = r C Q_hat C at small Q_hat, C = E w w^T = R R^T and r = `Prior.response`, one if all dimensions
-have the same law. Therefore the threshold is 1 / (r ||F||), it depends on the prior through C and r alone, and F acts on the
-whitened rows R^-1 W. Weights with a mean are known in part without data: then the overlap grows from any alpha > 0 on.
+have the same law; `Prior.within` is the part of this matrix that remains. Therefore the threshold is 1 / (r ||F||), it depends
+on the prior through C, r and `within` alone, and F acts on the whitened rows R^-1 W. Weights with a mean are known in part
+without data: then the overlap grows from any alpha > 0 on.
 
 The nodes are divided into blocks. For a sampled channel each block has a separate scrambling, so the blocks show every error but
 the bias of the posterior, which is inverse to its number of nodes. `first_threshold` extrapolates it.
@@ -144,6 +145,7 @@ def first_threshold(channel: Channel, nodes, prior: Prior | None = None) -> Firs
         if known is not None:
             return FirstThreshold(0.0, 0.0, 0.0, known, resolved)
     basis = symmetric_basis(link.rows, symmetry == "rows")
+    basis = basis[[bool(np.any(prior.within(one))) for one in basis]]
     if channel.sampled:
         found = _extrapolated(channel, sampled, parts, prior, basis)
     else:
@@ -231,7 +233,7 @@ def _known_signs(channel, sampled, parts, prior):
         for one, part in zip(moments, parts, strict=True):
             (first, second), _ = denoiser(one, prior.second_moment)
             product = np.einsum("n,npa,nqa->pq", part.weights, first, second) / len(part)
-            blocks.append(prior.root.T @ (0.5 * (product + product.T)) @ prior.root)
+            blocks.append(prior.within(prior.root.T @ (0.5 * (product + product.T)) @ prior.root))
         blocks = np.stack(blocks)
         noise = root_mean_square(np.linalg.norm(contrasts(blocks), 2, axis=(1, 2)))
         return blocks.mean(axis=0), noise

@@ -31,7 +31,7 @@ def run(spec, streams):
         }
         found["step_converged"] = np.zeros(size, bool)
         prior = prior_of(spec, channel.link, at)
-        if not prior.isotropic:
+        if spec["model"].get("covariance") is not None:
             found["spectrum_participation_ratio"] = 1.0 / prior.response
         path = staircase(channel, nodes, many, solver.tolerance, prior=prior)
         for k, step in enumerate(path):
