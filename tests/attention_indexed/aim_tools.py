@@ -29,6 +29,15 @@ GRADIENT_DESCENT = {
         }
     },
 }  # fmt: skip
+LAYERS_DESCENT = {
+    "model": {"layers": 3, "tokens": 2, "ratio": 0.5},
+    "estimators": {
+        "layers_descent": {
+            "grid": {"alpha": {"values": [0.2, 0.4]}}, "replicas": 2,
+            "solver": {"dimension": 8, "starts": 3, "steps": 15, "record_every": 10, "fresh_sequences": 20},
+        }
+    },
+}  # fmt: skip
 SIZES = {
     "model": {"channel": "hardmax", "tokens": 2, "ratio": 0.5},
     "estimators": {

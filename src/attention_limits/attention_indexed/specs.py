@@ -21,6 +21,7 @@ ESTIMATORS: dict[str, type[Specification]] = {
     "two_layers_state_evolution": two_layers.TwoLayersStateEvolution,
     "two_layers_phases": two_layers.TwoLayersPhases,
     "two_layers_amp": two_layers.TwoLayersAmp,
+    "layers_descent": two_layers.LayersDescent,
     "erm_state_evolution": erm.ErmStateEvolution,
     "erm_optimal_decay": erm.ErmOptimalDecay,
     "erm_minimisation": erm.ErmMinimisation,

@@ -78,7 +78,8 @@ VARIABLES = (
         "samples at which the error becomes zero",
         "α_rec",
         "n / d^2, the same at all alpha; infinite where outputs are discrete; of the informed solution where it is not unique",
-        "one layer: 2 nu / K, K counts both entries of a symmetric pair; two: 2 nu / D; as many equations as parameters",
+        "one layer: 2 nu / K, K counts both entries of a symmetric pair; L layers: L nu / D, D = T (T + 1) / 2 - 1; as many "
+        "equations as parameters",
     ),
     Variable(
         "informed_begin",
@@ -472,6 +473,27 @@ VARIABLES += (
         "0 to 1; for AMP the smallest over the iterations; 1 for posteriors in closed form",
         "softmax of two layers and two tokens: even and odd rows and columns of the lattice agree to 2e-3; sampled posteriors: "
         "20 effective nodes",
+    ),
+)  # fmt: skip
+
+# Gradient descent of several layers (layers_descent).
+_TRACELESS = "||S~ - S~_hat||_F^2 / d of the traceless parts, on which alone the data depend: 1 for S~_hat = 0, 0 exact"
+VARIABLES += (
+    Variable(
+        "mmse_by_layer_start", ("layer", "start"), "error of the estimate of each layer and start", "ε_GD", _TRACELESS,
+        "Adam, last weights",
+    ),
+    Variable(
+        "mmse_by_layer_average", ("layer", "average"), "error of the mean of m estimates of each layer", "ε_AGD",
+        f"{_TRACELESS}; mean over all sets of m starts", "||S~_l - (1/m) sum_k S~_lk||_F^2 / d",
+    ),
+    Variable(
+        "mmse_by_layer_extrapolated", ("layer",), "error of the mean of infinitely many estimates of each layer", "ε_∞", _TRACELESS,
+        "as mmse_extrapolated",
+    ),
+    Variable(
+        "mmse_by_layer_extrapolated_error", ("layer",), "standard error of the extrapolation over the starts", "",
+        "as mmse_extrapolated_error", "jackknife over the starts",
     ),
 )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from aim_tools import FAMILY, GRADIENT_DESCENT, ONE_LAYER, PHASES, SIZES, TWO_LAYERS, computed, estimator, load
+from aim_tools import FAMILY, GRADIENT_DESCENT, LAYERS_DESCENT, ONE_LAYER, PHASES, SIZES, TWO_LAYERS, computed, estimator, load
 
 from attention_limits.pipeline.cubes.cube_bytes import annotate
 
@@ -33,6 +33,7 @@ def test_theory_and_amp_of_one_layer(tmp_path):
         (GRADIENT_DESCENT, "gradient_descent"),
         (TWO_LAYERS, "two_layers_state_evolution"),
         (TWO_LAYERS, "two_layers_amp"),
+        (LAYERS_DESCENT, "layers_descent"),
         (PHASES, "two_layers_phases"),
     ],
 )

@@ -73,6 +73,9 @@ OutputTokens = Annotated[Whole, Field(ge=1, le=64, description=
     "One token has the score h = (x^T S x - tr S) / sqrt(d): a quadratic network.")]
 Skip = Annotated[float, Field(ge=0, le=1000, description=
     "Strength c of the residual connection between the layers; at least 1 for softmax of more than two tokens.")]
+AnySkip = Annotated[float, Field(ge=0, le=1000, description=
+    "Strength c of the residual connection between the layers; one layer has none.")]
+Layers = Annotated[Whole, Field(ge=1, le=8, description="Number of layers L.")]
 LayerTokens = Annotated[Whole, Field(ge=2, le=MOST_TOKENS_OF_LAYERS, description=
     "Number of tokens T of a sequence; 2 for hardmax.")]
 AmpLayerTokens = Annotated[Whole, Field(ge=2, le=MOST_TOKENS_OF_AMP, description=

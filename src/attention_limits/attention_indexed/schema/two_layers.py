@@ -1,4 +1,4 @@
-"""Specifications of the experiments on two layers of attention of extensive width."""
+"""Specifications of the experiments on two and more layers of attention of extensive width."""
 
 from typing import Annotated
 
@@ -8,20 +8,30 @@ from attention_limits.attention_indexed.schema.checks import memory_checks, size
 from attention_limits.attention_indexed.schema.keys import (
     Alpha,
     AmpLayerTokens,
+    AnySkip,
     Beta,
     Degree,
+    DescentBeta,
     Dimension,
     FreshAmpSolver,
+    FreshSequences,
     InformedStart,
     LastOutput,
+    Layers,
     LayerTokens,
+    LearningRate,
     Nodes,
     Ratio,
+    RecordEvery,
     SampledAlpha,
     Skip,
     SmallestError,
     StartError,
+    Starts,
+    Steps,
     Tied,
+    Tokens,
+    TrainingTolerance,
 )
 from attention_limits.pipeline.experiments.specification import Axis, Problem, Section, Specification, Whole
 
@@ -134,3 +144,51 @@ class TwoLayersAmp(OfTwoLayers):
     def work(cls, estimator) -> dict[str, float]:
         """As for one layer, n T d^2 with n = alpha d^2."""
         return {"alpha": 1, "dimension": 4, "tokens": 1}
+
+
+class LayersDescent(Specification):
+    """Adam minimises the squared training error of any number of layers; the estimator averages the estimates of its starts."""
+
+    class Model(Section):
+        """Layers of softmax attention, each of which reads the tokens that the layers before it mixed."""
+
+        layers: Layers = 2
+        tokens: Tokens = 2
+        ratio: Ratio
+        skip: AnySkip = 1.0
+        beta: DescentBeta = 1.0
+        untied: Tied = False
+
+    class Grid(Section):
+        """Scanned parameters of simulated data of several layers."""
+
+        alpha: Axis[SampledAlpha]
+        ratio: Axis[Ratio] | None = None
+        skip: Axis[AnySkip] | None = None
+        tokens: Axis[Tokens] | None = None
+        dimension: Axis[Dimension] | None = None
+
+    class Solver(Section):
+        """Numerical parameters of gradient descent."""
+
+        dimension: Dimension = 50
+        starts: Starts = 8
+        steps: Steps = 2000
+        learning_rate: LearningRate = 0.02
+        record_every: RecordEvery = 100
+        tolerance: TrainingTolerance = 0.0
+        fresh_sequences: FreshSequences = 2000
+
+    model: Model
+    grid: Grid
+    solver: Solver = Solver()
+
+    @classmethod
+    def cross_checks(cls, estimator) -> list[Problem]:
+        """Sizes that round to zero, and data that exceed the memory."""
+        return [*size_checks(estimator), *memory_checks(estimator, layers=estimator.model["layers"])]
+
+    @classmethod
+    def work(cls, estimator) -> dict[str, float]:
+        """Every step of a start multiplies all tokens with weights of d x r in each layer: n T d r."""
+        return {"alpha": 1, "dimension": 4, "tokens": 1, "ratio": 1, "layers": 1, "steps": 1, "starts": 1}

@@ -4,6 +4,7 @@ posterior at small dimension.
 In reading order:
 
 - gradient_descent, gradient_descent_kernels: Adam from several starts
+- layers_descent, layers_descent_kernels: the same for several layers
 - slice_sampling, slice_sampling_kernels: samples of the posterior of a hardmax layer
 
 May import it: estimators.

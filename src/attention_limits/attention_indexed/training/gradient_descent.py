@@ -142,23 +142,34 @@ def descend(sequences, outputs, starts, beta: float, settings: Settings) -> Runs
     if starts.ndim != 3 or starts.shape[1] != dimension:
         raise ValueError(f"shapes do not fit: {np.shape(sequences)}, {starts.shape}")
     loss = TrainingLoss(sequences, outputs, beta, starts.dtype)
-    weights, records = np.ascontiguousarray(starts.transpose(1, 0, 2)), steps_of_records(settings)
+    end = minimise(loss, starts.transpose(1, 0, 2), count, dimension, settings)
+    return Runs(end.weights.transpose(1, 0, 2), end.training_error, end.steps, end.earlier.transpose(1, 0, 2))
+
+
+def minimise(loss, weights, count, dimension, settings: Settings) -> Runs:
+    """Adam from `weights`, an array of any shape that holds K starts, on `loss(weights)`: values (K,) and their gradient.
+
+    `count` and `dimension` are n and d of the data: the loss is n / d times the training error. Both weights of the result have
+    the shape of `weights`; `settings` as for `descend`.
+    """
+    weights, records = np.array(weights, order="C"), steps_of_records(settings)
     mean, square = np.zeros_like(weights), np.zeros_like(weights)
-    errors = np.full((len(starts), len(records)), np.nan)
-    decays, smallest = np.array(_DECAYS, starts.dtype), starts.dtype.type(_SMALLEST)
+    errors, precision = [], weights.dtype
+    decays, smallest = np.array(_DECAYS, precision), precision.type(_SMALLEST)
     earlier = latest = weights.copy()
     for done in range(int(records[-1]) + 1):
         if done and done & (done - 1) == 0:
             earlier, latest = latest, weights.copy()
         value, gradient = loss(weights)
-        record = np.flatnonzero(records == done)
-        errors[:, record] = value[:, None] * dimension / count
-        if done == records[-1] or (len(record) and np.all(errors[:, record[0]] <= settings.tolerance)):
+        if done in records:
+            errors.append(value * dimension / count)
+        if done == records[-1] or (done in records and np.all(errors[-1] <= settings.tolerance)):
             break
         correction = [1.0 - decay ** (done + 1) for decay in _DECAYS]
-        rates = np.array([settings.learning_rate / correction[0], 1.0 / correction[1]], starts.dtype)
+        rates = np.array([settings.learning_rate / correction[0], 1.0 / correction[1]], precision)
         adam_step(weights.ravel(), gradient.ravel(), mean.ravel(), square.ravel(), decays, rates, smallest)
-    return Runs(weights.transpose(1, 0, 2), errors, done, earlier.transpose(1, 0, 2))
+    missing = np.full((len(records) - len(errors), len(errors[0])), np.nan)
+    return Runs(weights, np.concatenate([errors, missing]).T, done, earlier)
 
 
 def movement(runs: Runs, truth: np.ndarray) -> float:
@@ -166,7 +177,11 @@ def movement(runs: Runs, truth: np.ndarray) -> float:
 
     `truth` (d, d) is S.
     """
-    now, before = (attention_matrix(np.asarray(part, float)) for part in (runs.weights, runs.earlier))
+    return relative_change(*(attention_matrix(np.asarray(part, float)) for part in (runs.weights, runs.earlier)), truth)
+
+
+def relative_change(now, before, truth) -> float:
+    """||now - before|| / ||now - truth|| of two sets of estimates and the truth, arrays that broadcast."""
     return float(np.linalg.norm(now - before) / np.linalg.norm(now - truth))
 
 
@@ -209,11 +224,16 @@ def averages(weights, truth, sizes) -> Averages:
     ValueError
         If a size is out of its range.
     """
-    count = len(weights)
+    return averages_of(attention_matrix(np.asarray(weights, float)) - truth, sizes)
+
+
+def averages_of(errors, sizes) -> Averages:
+    """`averages` of the errors e_k, array (K, d, d), of K estimates; `sizes` as there. Raises ValueError as `averages`."""
+    count = len(errors)
     if not all(1 <= size <= count for size in sizes):
         raise ValueError(f"sizes of averages must be from 1 to the number of starts {count}, got {list(sizes)}")
-    off = (attention_matrix(np.asarray(weights, float)) - truth).reshape(count, -1)
-    products = off @ off.T / len(truth)
+    off = errors.reshape(count, -1)
+    products = off @ off.T / errors.shape[1]
     single = np.diag(products)
     if count == 1:
         return Averages(single, np.array([single[0] for _ in sizes]), math.nan, math.nan)

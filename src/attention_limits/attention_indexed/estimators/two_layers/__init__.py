@@ -1,1 +1,1 @@
-"""Doors to the computation: two layers. Each module has `run(spec, streams)`, which returns an xarray.Dataset."""
+"""Doors to the computation: two and more layers. Each module has `run(spec, streams)`, which returns an xarray.Dataset."""

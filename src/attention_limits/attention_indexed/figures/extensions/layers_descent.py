@@ -1,0 +1,71 @@
+"""Averaged gradient descent on data of two and of three layers of extensive width, against the number of samples."""
+
+import numpy as np
+
+from attention_limits.attention_indexed.figures.shared import setting
+from attention_limits.pipeline.cubes.readings import passed
+from attention_limits.plotting import (
+    COLORS,
+    KEY,
+    LAYER_COLORS,
+    MIDDLE,
+    curve,
+    house_style,
+    legend_below,
+    mark_threshold,
+    new_figure,
+    points,
+    present,
+)
+
+# Logarithmic axes begin at this error.
+LOWEST = 1e-3
+
+
+@house_style
+def draw(cubes):
+    """Two layers beside the state evolution of the cube two_layers, three layers without one."""
+    figure, panels = new_figure(1, 2, MIDDLE, 4.2, sharey=True)
+    for axes, name in zip(panels, ("layers_descent_two", "layers_descent_three"), strict=True):
+        cube = cubes[name]
+        layers = cube.layer.size
+        for layer in cube.layer.values:
+            _descent(axes, cube, layer)
+        mark_threshold(axes, float(cube.recovery_threshold.max()), COLORS["bayes"])
+        dimension = setting(cube, "layers_descent", "dimension")
+        axes.set(
+            title=f"{layers} layers, $d = {dimension}$", xlabel=r"samples per squared dimension $\alpha = n/d^2$",
+            xlim=(0, 1.25 * float(cube.recovery_threshold.max())), yscale="log",
+        )  # fmt: skip
+    _theory(panels[0], cubes["two_layers"].sel(estimator="two_layers_state_evolution"))
+    for axes, layers in zip(panels, (2, 3), strict=True):
+        for layer in range(1, layers + 1):
+            axes.plot([], [], color=LAYER_COLORS[layer], label=f"layer {layer}")
+    panels[0].plot([], [], color=KEY, label="state evolution")
+    panels[0].plot([], [], "v", color=KEY, markersize=4, label="gradient descent, one start")
+    panels[0].plot([], [], "*", color=KEY, label="limit of many starts")
+    panels[0].set(ylabel=r"error $\|S_l - \hat S_l\|_F^2/d$", ylim=(LOWEST, None))
+    legend_below(figure, panels, ncols=3)
+    return figure
+
+
+def _descent(axes, cube, layer):
+    """One start and the limit of many starts of a layer."""
+    flags = passed(cube, "mmse_by_layer_extrapolated").broadcast_like(cube.movement)
+    shown = (
+        (cube.mmse_by_layer_average.sel(average=1), "v", dict(alpha=0.5)),
+        (cube.mmse_by_layer_extrapolated, "*", {}),
+    )
+    for array, marker, _ in shown:
+        values = np.maximum(array.sel(layer=layer).transpose("alpha", "replica").values, LOWEST)
+        sound = flags.transpose("alpha", "replica").values
+        points(axes, cube.alpha.values, values, sound, LAYER_COLORS[layer], None, marker)
+
+
+def _theory(axes, cube):
+    """State evolution of two layers."""
+    theory = present(cube.mmse_by_layer)
+    flags = passed(cube, "error_bayes", unique=True).sel(alpha=theory.alpha).transpose("alpha", "replica").values
+    for layer in theory.layer.values:
+        values = theory.sel(layer=layer).transpose("alpha", "replica").values
+        curve(axes, theory.alpha.values, values, LAYER_COLORS[layer], None, flags=flags)

@@ -1,0 +1,137 @@
+"""Adam on the squared training error of several layers of extensive-width attention, from several starts on the same data.
+
+With the raw scores X S~_l X^T / sqrt(d) of layer l, S~_l = S_l - (tr S_l / d) I and S_l = W_l W_l^T / sqrt(r d), B_0 = I,
+
+    h^l = B_{l-1} (X S~_l X^T / sqrt(d)) B_{l-1}^T,    B_l = (softmax(beta h^l) + c I) B_{l-1},    y = softmax(beta h^L),
+    loss(W) = (1/d) sum_mu ||y_mu(W) - y_mu||_F^2
+
+(layers as in Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582, the trace as in docs/attention_indexed_two_layers.md).
+The data do not depend on the traces, so nothing stops the trace of an estimate: errors are those of S~_l. In the theory, which
+knows the trace, both are equal in the limit. Data and descent hold for any number of layers L; a state evolution is known for
+one and two.
+"""
+
+import math
+
+import numpy as np
+
+from attention_limits.attention_indexed.amp.fresh_data import between_draws
+from attention_limits.attention_indexed.model.scores import attention, attention_matrix, draw_sequences, scores
+from attention_limits.attention_indexed.training.gradient_descent import Runs, Settings, minimise
+from attention_limits.attention_indexed.training.layers_descent_kernels import layer_slopes
+
+# Numbers in the fields of one piece of the data, which stay in the cache.
+_NUMBERS = 1 << 17
+# Tokens of fresh sequences at a time.
+_ROWS = 2048
+
+
+def output(raw, skip: float, beta: float):
+    """y (..., T, T) of the raw scores (L, ..., T, T) of all layers; c = `skip`, inverse temperature `beta`."""
+    identity = np.eye(raw.shape[-1])
+    mixing = identity
+    for one in raw[:-1]:
+        mixing = (attention(mixing @ one @ np.swapaxes(mixing, -1, -2), beta) + skip * identity) @ mixing
+    return attention(mixing @ raw[-1] @ np.swapaxes(mixing, -1, -2), beta)
+
+
+def without_trace(matrices):
+    """S - (tr S / d) I of `matrices` S (..., d, d)."""
+    dimension = matrices.shape[-1]
+    return matrices - np.trace(matrices, axis1=-2, axis2=-1)[..., None, None] / dimension * np.eye(dimension)
+
+
+def raw_scores(sequences, matrices):
+    """X S~_l X^T / sqrt(d) (L, n, T, T) of sequences (n, T, d) and S_l, `matrices` (L, d, d)."""
+    return np.stack([scores(sequences, S) for S in without_trace(matrices)])
+
+
+class LayersLoss:
+    """loss(W) of the module and its gradient, for K weights at once.
+
+    Parameters
+    ----------
+    sequences : array (n, T, d)
+    outputs : array (n, T, T)
+    skip, beta : float
+        c >= 0 and beta > 0, finite.
+    precision : dtype
+        Of the products.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or a number is out of its range.
+    """
+
+    def __init__(self, sequences, outputs, skip: float, beta: float, precision=np.float32):
+        count, length, _ = np.shape(sequences)
+        if not (0 <= skip < math.inf and 0 < beta < math.inf):
+            raise ValueError(f"gradient descent needs skip >= 0 and beta > 0, both finite, got {skip} and {beta}")
+        if np.shape(outputs) != (count, length, length):
+            raise ValueError(f"shapes do not fit: {np.shape(sequences)}, {np.shape(outputs)}")
+        self._sequences, self._outputs = (np.ascontiguousarray(part, precision) for part in (sequences, outputs))
+        self._gram = self._sequences @ np.swapaxes(self._sequences, 1, 2)
+        self._precision = self._sequences.dtype
+        self._skip, self._beta = self._precision.type(skip), self._precision.type(beta)
+
+    def __call__(self, weights):
+        """Loss (K,) and gradient (d, L, K, r) at `weights` (d, L, K, r)."""
+        dimension, layers, starts, rank = weights.shape
+        length = self._sequences.shape[1]
+        scales = np.array([1.0 / (math.sqrt(rank) * dimension)], self._precision)
+        trace = np.einsum("ilkc,ilkc->lk", weights, weights) / self._precision.type(dimension)
+        losses, traces = np.zeros(starts), np.zeros((layers, starts))
+        flat = weights.reshape(dimension, -1)
+        gradient = np.zeros_like(flat)
+        size = max(1, _NUMBERS // (length * flat.shape[1]))
+        for first in range(0, len(self._sequences), size):
+            sequences, outputs, gram = (
+                part[first : first + size] for part in (self._sequences, self._outputs, self._gram)
+            )
+            tokens = sequences.reshape(-1, dimension)
+            fields = (tokens @ flat).reshape(-1, length, layers, starts, rank)
+            slopes = np.empty_like(fields)
+            layer_slopes(fields, gram, outputs, trace, scales, self._skip, self._beta, slopes, losses, traces)
+            gradient += tokens.T @ slopes.reshape(len(tokens), -1)
+        of_trace = (2.0 / dimension * traces).astype(self._precision)
+        gradient = gradient.reshape(weights.shape) + of_trace[..., None] * weights
+        return losses / dimension, gradient / self._precision.type(dimension)
+
+
+def descend(sequences, outputs, starts, skip: float, beta: float, settings: Settings) -> Runs:
+    """Run Adam from each of `starts` (K, L, d, r) on sequences (n, T, d) with outputs (n, T, T); precision is that of `starts`.
+
+    `skip` is c, `beta` the inverse temperature; `settings` as for one layer. Both weights of the result are (K, L, d, r).
+    Raises ValueError as `LayersLoss`, or if the dimensions differ.
+    """
+    starts = np.asarray(starts)
+    count, _, dimension = np.shape(sequences)
+    if starts.ndim != 4 or starts.shape[2] != dimension:
+        raise ValueError(f"shapes do not fit: {np.shape(sequences)}, {starts.shape}")
+    loss = LayersLoss(sequences, outputs, skip, beta, starts.dtype)
+    end = minimise(loss, starts.transpose(2, 1, 0, 3), count, dimension, settings)
+    weights, earlier = (part.transpose(2, 1, 0, 3) for part in (end.weights, end.earlier))
+    return Runs(weights, end.training_error, end.steps, earlier)
+
+
+def fresh_errors(teachers, weights, sizes, count: int, tokens: int, skip: float, beta: float, generator):
+    """Mean over `count` fresh sequences of ||y - y of the mean of m estimates||_F^2 for each m of `sizes`, array; and the same
+    for the mean of infinitely many outputs, NaN for one start.
+
+    `teachers` are S_l (L, d, d), `weights` (K, L, d, r); means are over disjoint sets of m starts. T = `tokens`, c = `skip`; the
+    numpy.random.Generator `generator` draws the sequences. Estimates with a NaN give NaN.
+    """
+    estimates = attention_matrix(np.asarray(weights, float))
+    errors, outputs, size = np.zeros(len(sizes)), 0.0, max(1, _ROWS // tokens)
+    for first in range(0, count, size):
+        sequences = draw_sequences(min(size, count - first), tokens, teachers.shape[-1], generator)
+        truth = output(raw_scores(sequences, teachers), skip, beta)
+        # (K, L, n, T, T); the raw scores are linear in the estimates.
+        omega = np.stack([raw_scores(sequences, one) for one in estimates])
+        for place, most in enumerate(sizes):
+            sets = omega[: len(omega) // most * most].reshape(-1, most, *omega.shape[1:]).mean(axis=1)
+            errors[place] += sum(np.sum((truth - output(one, skip, beta)) ** 2) for one in sets) / len(sets)
+        found = np.stack([truth - output(one, skip, beta) for one in omega])
+        outputs += between_draws(found) if len(found) > 1 else math.nan
+    return errors / count, float(outputs / count)
