@@ -488,8 +488,8 @@ VARIABLES += (
         f"{_TRACELESS}; mean over all sets of m starts", "||S~_l - (1/m) sum_k S~_lk||_F^2 / d",
     ),
     Variable(
-        "mmse_by_layer_extrapolated", ("layer",), "error of the mean of infinitely many estimates of each layer", "ε_∞", _TRACELESS,
-        "as mmse_extrapolated",
+        "mmse_by_layer_extrapolated", ("layer",), "error of the mean of infinitely many estimates of each layer", "ε_∞",
+        _TRACELESS, "as mmse_extrapolated",
     ),
     Variable(
         "mmse_by_layer_extrapolated_error", ("layer",), "standard error of the extrapolation over the starts", "",

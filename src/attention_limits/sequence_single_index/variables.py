@@ -43,7 +43,7 @@ COORDINATES = (
 _LOSS = "half the expected squared error, summed over outputs"
 _SGD = "online SGD, w <- w - gamma grad, on the sphere; simulated in the overlaps, exact in law"
 _FLOW = "dx/dtau = -gamma E G + gamma x E[D . z] - gamma^2/2 E|D|^2 x, tau = t / d, by quadrature"
-_DIFFUSION = "first passage of |m| of dm = b dtau + sqrt(a / d) dW, b and a by quadrature, from m = d^(-1/2)"
+_DIFFUSION = "first passage of e^2 + m^2 of dx = b dtau + A dW / sqrt(d), x = (e, m) or m alone, b and A by quadrature"
 _DIFFUSION_ERROR = "of the quadrature, and change with half of the points of the mesh"
 _LINEAR = "d(e, m)/dtau near the uninformed start, tau = t / d, E and Cov of the gradient by quadrature"
 _EXPONENTS = {
@@ -186,11 +186,11 @@ VARIABLES = (
     ),
     Variable("flow_step_error", (), "error of the escape step of the flow", "", "SGD steps; of the quadrature", _FLOW),
     Variable(
-        "diffusion_step", (), "mean escape step of the diffusion of the overlap", "",
+        "diffusion_step", (), "mean escape step of the diffusion of the overlaps", "",
         "SGD steps, tau times d; infinite where it is too slow to resolve", _DIFFUSION,
     ),
     Variable(
-        "diffusion_quantile", ("quantile",), "quantiles of the escape step of the diffusion of the overlap", "",
+        "diffusion_quantile", ("quantile",), "quantiles of the escape step of the diffusion of the overlaps", "",
         "SGD steps, tau times d", _DIFFUSION,
     ),
     Variable("diffusion_step_error", (), "error of the mean escape step of the diffusion", "", "SGD steps", _DIFFUSION_ERROR),

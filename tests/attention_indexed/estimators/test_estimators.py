@@ -2,7 +2,18 @@
 
 import numpy as np
 import pytest
-from aim_tools import FAMILY, GRADIENT_DESCENT, LAYERS_DESCENT, ONE_LAYER, PHASES, SIZES, TWO_LAYERS, computed, estimator, load
+from aim_tools import (
+    FAMILY,
+    GRADIENT_DESCENT,
+    LAYERS_DESCENT,
+    ONE_LAYER,
+    PHASES,
+    SIZES,
+    TWO_LAYERS,
+    computed,
+    estimator,
+    load,
+)
 
 from attention_limits.pipeline.cubes.cube_bytes import annotate
 

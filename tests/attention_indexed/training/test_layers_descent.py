@@ -6,7 +6,13 @@ import pytest
 from attention_limits.attention_indexed.model.scores import attention, attention_matrix, draw_sequences, scores
 from attention_limits.attention_indexed.schema.two_layers import LayersDescent
 from attention_limits.attention_indexed.training import layers_descent
-from attention_limits.attention_indexed.training.layers_descent import LayersLoss, descend, output, raw_scores, without_trace
+from attention_limits.attention_indexed.training.layers_descent import (
+    LayersLoss,
+    descend,
+    output,
+    raw_scores,
+    without_trace,
+)
 from attention_limits.attention_indexed.two_layers.amp import traceless
 from attention_limits.attention_indexed.two_layers.sampled import SampledLayers
 

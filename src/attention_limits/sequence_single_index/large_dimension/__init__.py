@@ -8,6 +8,7 @@ In reading order:
 - any_student_flow: drift and diffusion of any tied student
 - start_noise: the noise at the start, then the flow
 - escape_diffusion: first passage of one overlap
+- escape_plane: first passage of two, with positional vectors
 
 May import it: estimators.
 """

@@ -27,7 +27,7 @@ MESH = 400
 # Chebyshev nodes of drift and diffusion between the thresholds.
 _NODES = 33
 # Above this ratio of the mean escape time to the shortest time between jumps, rounding decides.
-_SLOWEST = 1e12
+SLOWEST = 1e12
 
 
 def escape_times(flow, dimension, start, threshold, mesh=MESH):
@@ -55,7 +55,9 @@ def escape_times(flow, dimension, start, threshold, mesh=MESH):
         If the problem has positional vectors.
     """
     if flow.problem.components.shape[1]:
-        raise ValueError("the escape of the diffusion has one overlap: positional vectors are not allowed")
+        raise ValueError(
+            "the escape of the diffusion has one overlap: positional vectors are not allowed; see escape_plane"
+        )
     edge = np.sqrt(threshold)
     if abs(start) >= edge:
         return np.zeros(1 + len(QUANTILES))
@@ -76,7 +78,7 @@ def escape_times(flow, dimension, start, threshold, mesh=MESH):
     )
     place = nearest - 1
     mean = -spsolve(generator, np.ones(generator.shape[0]))[place]
-    if not 0.0 < mean * np.max(np.abs(generator.diagonal())) < _SLOWEST:
+    if not 0.0 < mean * np.max(np.abs(generator.diagonal())) < SLOWEST:
         return np.full(1 + len(QUANTILES), np.inf)
     return dimension * np.array([mean, *_quantiles(generator, place, mean)])
 
@@ -88,11 +90,11 @@ def _generator(points, drift, noise):
     peclet = drift(middle) / noise(middle) * gaps
     inner = points[1:-1]
     rate = noise(inner) / (0.5 * (gaps[1:] + gaps[:-1]))
-    up, down = rate / gaps[1:] * _bernoulli(-peclet[1:]), rate / gaps[:-1] * _bernoulli(peclet[:-1])
+    up, down = rate / gaps[1:] * bernoulli(-peclet[1:]), rate / gaps[:-1] * bernoulli(peclet[:-1])
     return csc_matrix(diags([down[1:], -(up + down), up[:-1]], [-1, 0, 1]))
 
 
-def _bernoulli(z):
+def bernoulli(z):
     """z / (exp z - 1)."""
     small = np.abs(z) < 1e-6
     safe = np.where(small, 1.0, np.clip(z, -700.0, 700.0))

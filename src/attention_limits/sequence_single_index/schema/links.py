@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from attention_limits.pipeline.experiments.specification import Axis, Section, Specification, Whole
+from attention_limits.sequence_single_index.links.geometry import gram_problem, overlap_problem
 from attention_limits.sequence_single_index.links.names import HERMITE, link_file, name_problem
 from attention_limits.sequence_single_index.schema.checks import unequal_outputs, unsound
 from attention_limits.sequence_single_index.schema.keys import Batch, Rate, Threshold
@@ -96,10 +97,9 @@ class LinkRunModel(LinksModel):
     )] = 0.25  # fmt: skip
 
 
-class LinkSGDModel(LinkRunModel):
-    """Any student, with positional vectors and with weights of each token."""
+class EncodedModel(LinkRunModel):
+    """Target and student with positional vectors."""
 
-    untied: Annotated[bool, Field(description="Whether every token of the student has its own weights.")] = False
     position: Annotated[
         Literal["none", "alternating"] | list[list[float]],
         Field(
@@ -112,9 +112,23 @@ class LinkSGDModel(LinkRunModel):
             description="Overlaps of the positional vectors with the teacher: one for all, or one for each token; none are zero."
         ),
     ] = []
+
+
+class LinkSGDModel(EncodedModel):
+    """Any student, with positional vectors and with weights of each token."""
+
+    untied: Annotated[bool, Field(description="Whether every token of the student has its own weights.")] = False
     start: Annotated[Literal["uninformed", "overlapped", "random"], Field(
         description="Overlaps with the teacher and with a basis of the positions at the start: zero, all d^(-1/2), or those of "
         "random weights, drawn for each run, without a flow."
+    )] = "overlapped"  # fmt: skip
+
+
+class EscapeModel(EncodedModel):
+    """Any tied student, with positional vectors along at most one direction beside the teacher."""
+
+    start: Annotated[Literal["uninformed", "overlapped"], Field(
+        description="Overlaps with the teacher and with the direction of the positions at the start: zero, or both d^(-1/2)."
     )] = "overlapped"  # fmt: skip
 
 
@@ -186,3 +200,19 @@ class OfLinks(Specification):
         """The files of targets and students."""
         files = (link_file(estimator.model[key], estimator.project) for key in ("target", "student"))
         return [path for path in files if path is not None and path.is_file()]
+
+
+class OfPositions(OfLinks):
+    """An estimator of links with positional vectors."""
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """The checks of links; the Gram matrix is one, and allows the overlaps with the teacher."""
+        yield from super().cross_checks(estimator)
+        model = estimator.model
+        if not isinstance(model["position"], str):
+            problems = (gram_problem(model["position"], int(tokens)) for tokens in cls.lengths(estimator))
+            yield from ((("model", "position"), problem) for problem in problems if problem)
+        for tokens in cls.lengths(estimator):
+            if problem := overlap_problem(model["position_overlap"], model["position"], int(tokens)):
+                yield ("model", "position_overlap"), problem

@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 from attention_limits.pipeline.experiments.specification import Specification
-from attention_limits.sequence_single_index.links.geometry import gram_problem, overlap_problem
 from attention_limits.sequence_single_index.schema.keys import (
     AttentionGrid,
     AttentionModel,
@@ -15,7 +14,7 @@ from attention_limits.sequence_single_index.schema.keys import (
     UntiedGrid,
     UntiedModel,
 )
-from attention_limits.sequence_single_index.schema.links import LinkSGDGrid, LinkSGDModel, OfLinks
+from attention_limits.sequence_single_index.schema.links import LinkSGDGrid, LinkSGDModel, OfPositions
 
 
 def one_key(estimator):
@@ -86,22 +85,10 @@ class HermiteSGD(SGD):
         return escapes if estimator.solver.stop else super().work(estimator)
 
 
-class LinkSGD(SGD, OfLinks):
+class LinkSGD(SGD, OfPositions):
     """Runs online SGD of any student and target of the fields of a sequence."""
 
     model: LinkSGDModel
     grid: LinkSGDGrid
 
     hermite: ClassVar = ("target", "student")
-
-    @classmethod
-    def cross_checks(cls, estimator):
-        """The checks of links and of runs; the Gram matrix is one, and allows the overlaps with the teacher."""
-        yield from super().cross_checks(estimator)
-        if not isinstance(estimator.model["position"], str):
-            problems = (gram_problem(estimator.model["position"], int(tokens)) for tokens in cls.lengths(estimator))
-            yield from ((("model", "position"), problem) for problem in problems if problem)
-        for tokens in cls.lengths(estimator):
-            problem = overlap_problem(estimator.model["position_overlap"], estimator.model["position"], int(tokens))
-            if problem:
-                yield ("model", "position_overlap"), problem

@@ -26,15 +26,16 @@ from attention_limits.sequence_single_index.schema.keys import (
 )
 from attention_limits.sequence_single_index.schema.links import (
     MOST_COEFFICIENTS,
+    EscapeModel,
     ExponentGrid,
     ExponentModel,
     ExponentSolver,
     LandscapeGrid,
     LandscapeModel,
     LandscapeSolver,
-    LinkRunModel,
     LinkSGDGrid,
     OfLinks,
+    OfPositions,
 )
 from attention_limits.sequence_single_index.schema.sgd import (
     one_key,
@@ -151,13 +152,27 @@ class LinearTheory(Specification):
         yield from one_key(estimator)
 
 
-class EscapeDiffusion(Deterministic, OfLinks):
+class EscapeDiffusion(Deterministic, OfPositions):
     """Computes the escape time of SGD of any tied student at large dimension, mean and quantiles, without a run."""
 
-    model: LinkRunModel
+    model: EscapeModel
     grid: LinkSGDGrid
 
     hermite: ClassVar = ("target", "student")
+
+    @classmethod
+    def cross_checks(cls, estimator):
+        """The checks of positions; the vectors without the teacher have at most one direction."""
+        found = list(super().cross_checks(estimator))
+        yield from found
+        position = estimator.model["position"]
+        if found or isinstance(position, str):
+            return
+        shifts = np.broadcast_to(estimator.model["position_overlap"] or [0.0], len(position))
+        rank = _rank(np.array(position) - np.outer(shifts, shifts))
+        if rank > 1:
+            text = f"the positional vectors have {rank} directions beside the teacher; allowed: at most 1"
+            yield ("model", "position"), text
 
 
 def _rank(gram):

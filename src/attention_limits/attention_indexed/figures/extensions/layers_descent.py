@@ -53,10 +53,10 @@ def _descent(axes, cube, layer):
     """One start and the limit of many starts of a layer."""
     flags = passed(cube, "mmse_by_layer_extrapolated").broadcast_like(cube.movement)
     shown = (
-        (cube.mmse_by_layer_average.sel(average=1), "v", dict(alpha=0.5)),
-        (cube.mmse_by_layer_extrapolated, "*", {}),
+        (cube.mmse_by_layer_average.sel(average=1), "v"),
+        (cube.mmse_by_layer_extrapolated, "*"),
     )
-    for array, marker, _ in shown:
+    for array, marker in shown:
         values = np.maximum(array.sel(layer=layer).transpose("alpha", "replica").values, LOWEST)
         sound = flags.transpose("alpha", "replica").values
         points(axes, cube.alpha.values, values, sound, LAYER_COLORS[layer], None, marker)

@@ -1,5 +1,4 @@
-"""Attention of several heads: their order, with fixed and with learned readout and where they split the embedding, and
-thresholds against their number."""
+"""Attention of several heads: their order, with fixed and with learned readout, and thresholds against their number."""
 
 import numpy as np
 
@@ -8,16 +7,15 @@ from attention_limits.plotting import (
     BLUE,
     KEY,
     LAYER_COLORS,
-    MIDDLE,
     ORANGE,
     PURPLE,
     VERMILLION,
+    WIDE,
     curve,
     house_style,
     new_figure,
     present,
 )
-from attention_limits.sequence_multi_index.figures.shared import draw_layer
 from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
 
 KINDS = {"atlas_heads": ("tied", BLUE), "atlas_untied_multi_head": ("queries and keys", VERMILLION)}
@@ -25,35 +23,24 @@ KINDS = {"atlas_heads": ("tied", BLUE), "atlas_untied_multi_head": ("queries and
 
 @house_style
 def draw(cubes):
-    """Overlaps from heads_fixed_readout, heads_split and heads_learned_readout, thresholds from both atlas cubes."""
-    figure, ((fixed, split), (learned, thresholds)) = new_figure(2, 2, MIDDLE, 6.4)
+    """Overlaps from heads_fixed_readout and heads_learned_readout, thresholds from atlas_heads and atlas_untied_multi_head."""
+    figure, (fixed, learned, thresholds) = new_figure(1, 3, WIDE, 3.6)
     cube = cubes["heads_fixed_readout"]
     weights = specifications(cube)["state_evolution"]["model"]["readout"]
     for head, weight in enumerate(weights, start=1):
         _overlap(fixed, cube, [head], LAYER_COLORS[head], f"head {head}, weight {weight:g}")
     fixed.set_title("fixed readout")
-    _split(split, cubes["heads_split"])
     cube = cubes["heads_learned_readout"]
     heads = specifications(cube)["state_evolution"]["model"]["heads"]
     rows = cube.layer.values
     _overlap(learned, cube, rows[:heads], PURPLE, "heads, mean")
     _overlap(learned, cube, rows[heads:], ORANGE, "values, mean")
     learned.set_title("learned readout")
-    for axes in (fixed, split, learned):
+    for axes in (fixed, learned):
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$", ylabel="overlap with the teacher", ylim=(-0.03, 1.05))
         axes.legend(loc="upper left")
     _thresholds(thresholds, cubes)
     return figure
-
-
-def _split(axes, cube):
-    """Overlaps of heads that read one half of the embedding each: state evolution and GAMP."""
-    model = specifications(cube)["gamp"]
-    theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
-    for head, weight in enumerate(model["model"]["readout"], start=1):
-        name = f"head {head}, weight {weight:g}"
-        draw_layer(axes, theory, gamp, head, (name, rf"GAMP, $D = {model['solver']['dimension']}$"))
-    axes.set_title("fixed readout, split embedding")
 
 
 def _overlap(axes, cube, rows, color, label):

@@ -1,27 +1,38 @@
-"""Escape time of SGD of any tied student at large dimension, from the diffusion of its overlap."""
+"""Escape time of SGD of any tied student at large dimension, from the diffusion of its overlaps."""
+
+import functools
 
 import numpy as np
 
 from attention_limits.pipeline.cubes.points import collect
-from attention_limits.sequence_single_index.estimators.sgd.link_sgd import SCRAMBLINGS, problem_of, rate_of
+from attention_limits.sequence_single_index.estimators.sgd.link_sgd import SCRAMBLINGS, problem_of, rate_of, start_of
+from attention_limits.sequence_single_index.large_dimension import escape_diffusion, escape_plane
 from attention_limits.sequence_single_index.large_dimension.any_student_flow import flows, with_error
-from attention_limits.sequence_single_index.large_dimension.escape_diffusion import MESH, QUANTILES, escape_times
 
 
 def run(spec, streams):
     """Mean and quantiles of the escape step with their errors (see `variables`)."""
-    model = spec["model"]
-    problem = problem_of({**model, "position": "none", "untied": False}, spec["project"])
-    # The same nodes at all points.
-    nodes = flows(problem, 1.0, [streams.generator("nodes", replica) for replica in range(SCRAMBLINGS)])
+    model = {**spec["model"], "untied": False}
+
+    @functools.cache
+    def of_length(tokens):
+        """The problem with this number of tokens, and its flows on the same nodes at all points."""
+        problem = problem_of({**model, "tokens": tokens}, spec["project"])
+        return problem, flows(problem, 1.0, [streams.generator("nodes", replica) for replica in range(SCRAMBLINGS)])
 
     def compute(at, _):
         point = {**model, **at}
-        dimension = int(point["dimension"])
+        dimension, (problem, nodes) = int(point["dimension"]), of_length(int(point["tokens"]))
+        start, threshold = start_of(problem, point, dimension), point["threshold"]
 
         def times(flow):
-            numbers = dimension, dimension**-0.5, point["threshold"]
-            return [escape_times(flow, *numbers, mesh) for mesh in (MESH, MESH // 2)]
+            if len(start) == 1:
+                mesh = escape_diffusion.MESH
+                return [
+                    escape_diffusion.escape_times(flow, dimension, start[0], threshold, n) for n in (mesh, mesh // 2)
+                ]
+            mesh = escape_plane.PLANE_MESH
+            return [escape_plane.escape_times(flow, dimension, start, threshold, n) for n in (mesh, mesh // 2)]
 
         rate, batch = rate_of(point, dimension), int(point["batch"])
         (fine, coarse), error = with_error([flow.at(rate, batch) for flow in nodes], times)
@@ -34,4 +45,4 @@ def run(spec, streams):
         }
 
     dims = dict.fromkeys(("diffusion_quantile", "diffusion_quantile_error"), ("quantile",))
-    return collect(spec, compute, dims, {"quantile": list(QUANTILES)})
+    return collect(spec, compute, dims, {"quantile": list(escape_diffusion.QUANTILES)})

@@ -29,8 +29,7 @@ def problem_of(model, project):
             any_student.sequence_function(model[key], tokens, project, **words) for key in ("target", "student")
         )
         gram = None if gram is None else tuple(map(tuple, gram))
-        # Diffusions have no positional vectors.
-        given = model.get("position_overlap", [])
+        given = model["position_overlap"]
         shifts = tuple(np.broadcast_to(given, (tokens,))) if len(given) else None
         problem = any_student.LinkProblem(target, student, tokens, model["loss"], gram, model["untied"], shifts)
         any_student.compiled(problem)

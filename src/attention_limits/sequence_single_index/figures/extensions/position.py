@@ -9,12 +9,15 @@ from attention_limits.sequence_single_index.figures.shared import NEUTRAL, POSIT
 
 @house_style
 def draw(cubes):
-    """Median escape steps against the dimension, from the cubes position_with and position_without."""
+    """Median escape steps against the dimension, from the cubes position_with and position_without, and of the diffusion."""
     figure, axes = new_figure(1, 1, NARROW, 4.0)
     cube, without = cubes["position_with"], cubes["position_without"]
     _medians(axes, cube, "o", POSITIONAL, "SGD with positional encoding")
     flow, error = cube.flow_step.isel(replica=0), cube.flow_step_error.isel(replica=0)
     banded_line(axes, cube.dimension, flow, error, POSITIONAL, "limiting ODE with positional encoding", linestyle="--")
+    diffusion = cubes["diffusion_position"].isel(replica=0)
+    median, error = (diffusion[name].sel(quantile=0.5) for name in ("diffusion_quantile", "diffusion_quantile_error"))
+    banded_line(axes, diffusion.dimension, median, error, POSITIONAL, "diffusion of $(e, m)$, median")
     _medians(axes, without, "s", NEUTRAL, "SGD without positional encoding")
     axes.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel="steps until $e^2 + m^2 > 1/4$")
     axes.set_xticks(cube.dimension, [f"{value:g}" for value in cube.dimension.values], minor=False)
