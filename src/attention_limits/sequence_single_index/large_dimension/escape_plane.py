@@ -20,7 +20,7 @@ from attention_limits.sequence_single_index.large_dimension.escape_diffusion imp
 # Points of the mesh on each side of zero, for both overlaps.
 PLANE_MESH = 96
 # Degree of the polynomials of drift and diffusion in (e, m); radii and angles where they are fitted.
-_DEGREE, _RADII, _ANGLES = 14, 12, 36
+_DEGREE, _RADII, _ANGLES = 12, 8, 28
 # Steps in time in units of the mean, and how many mean times a quantile is looked for.
 _STEPS, _LONGEST = 200, 20
 # Jumps of less than this share of the next gap are no part of the mesh: the circle is that near.
