@@ -69,3 +69,14 @@ def _theory(axes, cube):
     for layer in theory.layer.values:
         values = theory.sel(layer=layer).transpose("alpha", "replica").values
         curve(axes, theory.alpha.values, values, LAYER_COLORS[layer], None, flags=flags)
+
+
+def numbers(cubes):
+    """Dimensions, and the training errors at the largest number of samples."""
+    two, three = cubes["layers_descent_two"], cubes["layers_descent_three"]
+    return {
+        "dimension_2": setting(two, "layers_descent", "dimension"),
+        "dimension_3": setting(three, "layers_descent", "dimension"),
+        "training": float(three.training_error.isel(alpha=-1, step=-1).mean()),
+        "training_2": float(two.training_error.isel(alpha=-1, step=-1).mean()),
+    }
