@@ -15,15 +15,12 @@ import math
 
 import numpy as np
 
-from attention_limits.attention_indexed.amp.fresh_data import between_draws
-from attention_limits.attention_indexed.model.scores import attention, attention_matrix, draw_sequences, scores
+from attention_limits.attention_indexed.model.scores import attention, scores
 from attention_limits.attention_indexed.training.gradient_descent import Runs, Settings, minimise
 from attention_limits.attention_indexed.training.layers_descent_kernels import layer_slopes
 
 # Numbers in the fields of one piece of the data, which stay in the cache.
 _NUMBERS = 1 << 17
-# Tokens of fresh sequences at a time.
-_ROWS = 2048
 
 
 def output(raw, skip: float, beta: float):
@@ -113,25 +110,3 @@ def descend(sequences, outputs, starts, skip: float, beta: float, settings: Sett
     end = minimise(loss, starts.transpose(2, 1, 0, 3), count, dimension, settings)
     weights, earlier = (part.transpose(2, 1, 0, 3) for part in (end.weights, end.earlier))
     return Runs(weights, end.training_error, end.steps, earlier)
-
-
-def fresh_errors(teachers, weights, sizes, count: int, tokens: int, skip: float, beta: float, generator):
-    """Mean over `count` fresh sequences of ||y - y of the mean of m estimates||_F^2 for each m of `sizes`, array; and the same
-    for the mean of infinitely many outputs, NaN for one start.
-
-    `teachers` are S_l (L, d, d), `weights` (K, L, d, r); means are over disjoint sets of m starts. T = `tokens`, c = `skip`; the
-    numpy.random.Generator `generator` draws the sequences. Estimates with a NaN give NaN.
-    """
-    estimates = attention_matrix(np.asarray(weights, float))
-    errors, outputs, size = np.zeros(len(sizes)), 0.0, max(1, _ROWS // tokens)
-    for first in range(0, count, size):
-        sequences = draw_sequences(min(size, count - first), tokens, teachers.shape[-1], generator)
-        truth = output(raw_scores(sequences, teachers), skip, beta)
-        # (K, L, n, T, T); the raw scores are linear in the estimates.
-        omega = np.stack([raw_scores(sequences, one) for one in estimates])
-        for place, most in enumerate(sizes):
-            sets = omega[: len(omega) // most * most].reshape(-1, most, *omega.shape[1:]).mean(axis=1)
-            errors[place] += sum(np.sum((truth - output(one, skip, beta)) ** 2) for one in sets) / len(sets)
-        found = np.stack([truth - output(one, skip, beta) for one in omega])
-        outputs += between_draws(found) if len(found) > 1 else math.nan
-    return errors / count, float(outputs / count)

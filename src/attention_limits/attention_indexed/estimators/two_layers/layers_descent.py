@@ -13,11 +13,11 @@ from attention_limits.attention_indexed.training.gradient_descent import (
 )
 from attention_limits.attention_indexed.training.layers_descent import (
     descend,
-    fresh_errors,
     output,
     raw_scores,
     without_trace,
 )
+from attention_limits.attention_indexed.two_layers.fresh_data import fresh_errors_of_starts
 from attention_limits.pipeline.cubes.points import collect
 
 # As for one layer: starts that have settled, and errors of exact recovery.
@@ -58,8 +58,8 @@ def run(spec, streams):
         )  # fmt: skip
         errors = [averages_of(now[:, k] - S, averaged) for k, S in enumerate(truth)]
         moved, by_start = relative_change(now, before, truth), np.stack([one.by_start for one in errors])
-        plug_in, of_outputs = fresh_errors(
-            teachers, runs.weights, averaged, solver.fresh_sequences, tokens, skip, beta,
+        plug_in, of_outputs = fresh_errors_of_starts(
+            lambda raw: output(raw, skip, beta), teachers, now, averaged, solver.fresh_sequences, tokens,
             streams.generator("fresh", replica, **at),
         )  # fmt: skip
         return {
