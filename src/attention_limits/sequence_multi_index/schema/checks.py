@@ -200,7 +200,8 @@ def _dimension_problems(estimator, prior: Prior) -> Iterable[Problem]:
 
     correlated = isinstance(prior, CorrelatedDimensions)
     law = "a covariance of the dimensions of a token" if correlated else "prior: blocks"
-    if correlated and getattr(estimator.solver, "side_information", 0.0):
+    hinted = getattr(estimator.solver, "side_information", 0.0)
+    if correlated and hinted:
         yield ("solver", "side_information"), f"allowed with {law}: 0"
     if (variance := getattr(estimator.solver, "variance", "average")) != "average":
         yield ("solver", "variance"), f"{variance}: allowed with {law}: average"
