@@ -161,12 +161,12 @@ def hermite_sgd(limits, repeats, steps=200_000, order=3, tokens=2):
 
 
 def link_sgd(limits, repeats, steps=200_000):
-    """The step of `reduced_sgd` in the program for any student, which takes derivatives by dual numbers, one run at a time."""
+    """The step of attention in the program for any student, which takes derivatives by dual numbers."""
     attends = built_in.positional_semantic(1.0, 0.64), built_in.full_attention
-    problem, generator = LinkProblem(*attends, 2, "frobenius", alternating(2)), _generators()[0]
-    start = np.full(problem.components.shape[1] + 1, 0.1)
+    problem = LinkProblem(*attends, 2, "frobenius", alternating(2))
+    starts = np.full((WIDTH, problem.components.shape[1] + 1), 0.1)
     return roof(
-        "SGD step of any student, L = 2: attention", "step", steps,
-        lambda: simulate(problem, 1000, 0.05, start, Schedule(steps, threshold=2.0), generator), repeats, limits, DOUBLE,
+        "SGD step of any student, L = 2: attention", "step", steps * WIDTH,
+        lambda: simulate(problem, 1000, 0.05, starts, Schedule(steps, threshold=2.0), _generators()), repeats, limits, DOUBLE,
         **ATTENTION_STEP, note="bound: that of the student's own kernel",
     )  # fmt: skip

@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pytest
 from numba import njit
+from numba.core.errors import TypingError
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
-from attention_limits.numerics.dual_numbers import seeded
+from attention_limits.numerics.dual_numbers import seeded, slopes_of, value_of
+from attention_limits.numerics.simd.float64_lanes import loaded, store
 
 pytestmark = pytest.mark.slow
 
@@ -39,14 +41,13 @@ def branches(z):
     return [total, factor, total * factor]
 
 
-def slopes(function, count):
-    """(fields, direction) -> slopes of all outputs."""
+def evaluation(function, count):
+    """(z (count,)) -> values and slopes (2,) of all outputs of a function of two fields."""
     compiled = njit(function)
 
     @njit
-    def evaluate(z, direction):
-        found = compiled(seeded(to_fixed_tuple(z, count), direction))
-        return [y.slope for y in found]
+    def evaluate(z):
+        return [(value_of(y), slopes_of(y)) for y in compiled(seeded(to_fixed_tuple(z, count), 0, count))]
 
     return evaluate
 
@@ -55,10 +56,44 @@ def slopes(function, count):
 def test_slopes_are_derivatives(function):
     """Central differences with a step of 1e-5: truncation 1e-10, rounding 1e-11; allowance 1e-8 relative to the derivative."""
     count, step = 2, 1e-5
-    evaluate = slopes(function, count)
+    evaluate = evaluation(function, count)
     for z in (np.array([0.7, -0.4]), np.array([-0.6, 0.9]), np.array([0.25, 0.35])):
+        values, slopes = (np.array(part) for part in zip(*evaluate(z), strict=True))
+        np.testing.assert_allclose(values, function(tuple(z.tolist())), rtol=1e-13)
         for direction in range(count):
             shift = step * (np.arange(count) == direction)
             plus, minus = (np.array(function(tuple((z + s).tolist()))) for s in (shift, -shift))
-            found = evaluate(z, direction)
-            np.testing.assert_allclose(found, (plus - minus) / (2 * step), rtol=1e-8, atol=1e-8)
+            np.testing.assert_allclose(slopes[:, direction], (plus - minus) / (2 * step), rtol=1e-8, atol=1e-8)
+
+
+def test_eight_at_once_are_single_ones():
+    """Values and slopes of lanes against those of floats; the exponential of lanes has a relative error below 1e-14."""
+    one, compiled, z = evaluation(elementary, 2), njit(elementary), np.random.default_rng(0).uniform(-0.9, 0.9, (2, 8))
+
+    @njit
+    def eight(z, found):
+        row = 0
+        for y in compiled(seeded(loaded(z, 2), 0, 2)):
+            store(found, row, y.value)
+            for slope in slopes_of(y):
+                row += 1
+                store(found, row, slope)
+            row += 1
+
+    found = np.empty((21, 8))
+    eight(z, found)
+    for lane in range(8):
+        expected = [[value, *slopes] for value, slopes in one(np.ascontiguousarray(z[:, lane]))]
+        np.testing.assert_allclose(found[:, lane].reshape(7, 3), expected, rtol=1e-12, atol=1e-13)
+
+
+def test_eight_at_once_take_no_branches():
+    """A comparison of eight numbers has no single answer: numba refuses it, and no lane takes another one's branch."""
+    compiled = njit(branches)
+
+    @njit
+    def eight(z):
+        return compiled(seeded(loaded(z, 2), 0, 2))[0].value
+
+    with pytest.raises(TypingError):
+        eight(np.zeros((2, 8)))

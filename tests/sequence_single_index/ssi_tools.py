@@ -30,7 +30,7 @@ def lanes_of(array):
 
 
 def lane_update(update):
-    """(state (n,), draws (batch, width), chi, parameters) -> None: one step of an `update` of lanes, with equal lanes."""
+    """(state (n,), draws (batch, width), chi, parameters) -> result of one step of an `update` of lanes, with equal lanes."""
 
     def one(state, draws, chi, parameters):
         states, learned = lanes_of(state), lanes_of(np.zeros(1 + len(state)))
@@ -40,6 +40,7 @@ def lane_update(update):
         update(states, *rows, 1, numbers, learned)
         assert np.all(states == states[:, :1])
         state[:] = states[:, 0]
+        return learned[0, 0]
 
     return one
 

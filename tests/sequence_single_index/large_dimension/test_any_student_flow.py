@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from ssi_tools import attention_derivatives, rng
+from ssi_tools import attention_derivatives, rng, rngs
 
 from agreement import assert_mean
 from attention_limits.numerics.probability.hermite import gauss_hermite
@@ -91,15 +91,15 @@ def test_drift_and_diffusion_are_those_of_single_steps():
     d, rate, x = 10**6, 0.5, np.array([0.3, -0.2, 0.4])
     found = LinkFlow(GATE, rate, grid_nodes(GATE))
     schedule = Schedule(1, threshold=2.0)
-    steps = d * np.array(
-        [any_student.simulate(GATE, d, rate, x, schedule, rng(seed)).state - x for seed in range(20_000)]
-    )
+    runs = any_student.simulate(GATE, d, rate, [x] * 20_000, schedule, rngs(20_000))
+    steps = d * np.array([run.state - x for run in runs])
     assert_mean(steps, found.drift(x), allowance=1e-3)
     centred = steps - found.drift(x)
     expected = found.diffusion(x)
     assert_mean(centred[:, :, None] * centred[:, None, :], expected, allowance=1e-3 * np.max(expected))
     pairs = LinkFlow(GATE, rate, found.nodes, batch=2)
-    steps = np.array([any_student.simulate(GATE, d, rate, x, schedule, rng(seed), 2).state - x for seed in range(5000)])
+    runs = any_student.simulate(GATE, d, rate, [x] * 5000, schedule, rngs(5000), batch=2)
+    steps = np.array([run.state - x for run in runs])
     assert_mean(d * steps, pairs.drift(x), allowance=1e-3)
     centred = d * steps - pairs.drift(x)
     assert_mean(centred[:, :, None] * centred[:, None, :], pairs.diffusion(x), allowance=1e-3 * np.max(expected))
@@ -122,7 +122,8 @@ def test_runs_at_large_dimension_follow_the_flow():
     d, rate = 300_000, 0.5
     found = LinkFlow(GATE, rate, grid_nodes(GATE))
     schedule = Schedule(2 * d, threshold=2.0)
-    ends = np.array([any_student.simulate(GATE, d, rate, [0, 0, 0.4], schedule, rng(seed)).state for seed in range(10)])
+    runs = any_student.simulate(GATE, d, rate, [[0, 0, 0.4]] * 10, schedule, rngs(10))
+    ends = np.array([run.state for run in runs])
     expected = found.path([0.0, 0.0, 0.4], [2.0])[0]
     spread = ends.std(axis=0, ddof=1) / np.sqrt(10)
     assert np.max(spread) < 0.01

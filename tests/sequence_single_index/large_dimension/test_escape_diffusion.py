@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from ssi_tools import rng
+from ssi_tools import rngs
 
 from agreement import assert_mean
 from attention_limits.sequence_single_index.large_dimension.any_student_flow import LinkFlow, grid_nodes
@@ -70,9 +70,9 @@ def test_runs_of_sgd_have_mean_and_median_of_the_diffusion():
     second = hermite_sum(2, (0.5**0.5,), 0.0)
     problem, d, rate = LinkProblem(second, second, 1), 1000, 0.04
     expected = escape_times(LinkFlow(problem, rate, grid_nodes(problem)), d, d**-0.5, 0.25)
-    generator = rng(11)
     schedule = Schedule(10**8, threshold=0.25)
-    runs = [simulate(problem, d, rate, [d**-0.5], schedule, generator).escape_step for _ in range(150)]
+    found = simulate(problem, d, rate, [[d**-0.5]] * 150, schedule, rngs(150))
+    runs = [run.escape_step for run in found]
     assert_mean(runs, expected[0], allowance=0.04 * expected[0])
     below = np.less(runs, expected[2]).astype(float)
     assert_mean(below, 0.5, allowance=0.04)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from ssi_tools import rng
+from ssi_tools import rng, rngs
 
 from agreement import assert_mean
 from attention_limits.sequence_single_index.large_dimension import fixed_students_flow
@@ -41,15 +41,13 @@ def test_drift_is_that_of_single_steps():
     found = UntiedFlow(GATE, rate, grid_nodes(GATE))
     state = any_student.initial_state(GATE, START)
     schedule = Schedule(1, threshold=4.0)
-    steps = d * np.array(
-        [any_student.simulate(GATE, d, rate, START, schedule, rng(seed)).state - state for seed in range(8000)]
-    )
+    runs = any_student.simulate(GATE, d, rate, [START] * 8000, schedule, rngs(8000))
+    steps = d * np.array([run.state - state for run in runs])
     drift = found.drift(state)
     assert_mean(steps, drift, allowance=1e-3)
     pairs = UntiedFlow(GATE, rate, found.nodes, batch=2)
-    steps = np.array(
-        [any_student.simulate(GATE, d, rate, START, schedule, rng(seed), 2).state - state for seed in range(3000)]
-    )
+    runs = any_student.simulate(GATE, d, rate, [START] * 3000, schedule, rngs(3000), batch=2)
+    steps = np.array([run.state - state for run in runs])
     assert_mean(d * steps, pairs.drift(state), allowance=1e-3)
     # The lengths of all tokens together do not change.
     assert drift[-2:].sum() == pytest.approx(0.0, abs=1e-12)
@@ -61,7 +59,8 @@ def test_runs_at_large_dimension_follow_the_flow():
     d, rate = 300_000, 0.5
     found = UntiedFlow(GATE, rate, grid_nodes(GATE))
     schedule = Schedule(2 * d, threshold=4.0)
-    ends = np.array([any_student.simulate(GATE, d, rate, START, schedule, rng(seed)).state for seed in range(10)])
+    runs = any_student.simulate(GATE, d, rate, [START] * 10, schedule, rngs(10))
+    ends = np.array([run.state for run in runs])
     expected = found.path(START, [2.0])[0]
     spread = ends.std(axis=0, ddof=1) / np.sqrt(10)
     assert np.max(spread) < 0.01

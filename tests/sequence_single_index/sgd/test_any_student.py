@@ -10,13 +10,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from ssi_tools import lane_update, rng
+from numba import njit
+from ssi_tools import lane_update, rng, rngs
 
 from attention_limits.sequence_single_index.links import built_in
 from attention_limits.sequence_single_index.links import link as batch_links
 from attention_limits.sequence_single_index.links.geometry import alternating, fixed_attention
 from attention_limits.sequence_single_index.sgd import any_student, attention_kernels
 from attention_limits.sequence_single_index.sgd import fixed_students_kernels as kernels
+from attention_limits.sequence_single_index.sgd import functions_kernels as functions
 from attention_limits.sequence_single_index.sgd.any_student import LinkProblem
 from attention_limits.sequence_single_index.sgd.fixed_students import Schedule
 
@@ -134,11 +136,11 @@ class Full:
         return draws, chi
 
 
-def parameters(problem):
-    L, rank = problem.components.shape
-    head = [RATE / D, *problem.components.ravel(), *problem.teacher_overlaps]
-    at = any_student.kernels.offsets(L, problem.outputs, rank, problem.untied)
-    return np.concatenate([head, np.zeros(at.size - at.z)])
+def any_lane_update(problem):
+    """(state, draws, chi) -> |e|^2 + m^2: a step of `ssi_tools.lane_update` for any student, at d = D."""
+    eta, _, *numbers = any_student.parameters(problem, D, RATE, 1)
+    step = lane_update(any_student.compiled(problem)[0])
+    return lambda state, draws, chi: step(state, draws, chi, [eta, *numbers])
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -147,12 +149,12 @@ def test_same_tokens_give_the_same_path(case):
     problem, batch, *written = CASES[case]
     with jax.enable_x64(True):
         full = Full(problem, rng(1), *written)
-        update, state = any_student.compiled(problem)[0], full.state()
-        numbers, generator, moved = parameters(problem), rng(2), 0.0
+        update, state = any_lane_update(problem), full.state()
+        generator, moved = rng(2), 0.0
         for _ in range(200):
             before = state.copy()
             draws, chi = full.step(generator.standard_normal((batch, problem.tokens, D)))
-            known = update(state, np.ascontiguousarray(draws), chi, numbers)
+            known = update(state, draws, chi)
             moved += np.abs(state - before).sum()
             np.testing.assert_allclose(state, full.state(), rtol=0, atol=1e-11)
         m, e = any_student.overlaps(problem, state)
@@ -168,11 +170,66 @@ def test_a_given_gradient_is_used():
     given_kinks.gradient = kinks_slopes
     schedule = Schedule(50, threshold=2.0)
     automatic, given = (
-        any_student.simulate(LinkProblem(squares, student, 4, "frobenius"), D, RATE, [0.2], schedule, rng(0)).state
+        any_student.simulate(LinkProblem(squares, student, 4, "frobenius"), D, RATE, [[0.2]], schedule, [rng(0)])[
+            0
+        ].state
         for student in (kinks, given_kinks)
     )
     np.testing.assert_allclose(automatic, given, rtol=0, atol=1e-12)
     assert abs(automatic[0] - 0.2) > 1e-3
+
+
+def bend(z):
+    return [max(z[0], 0.3 * z[1]) * z[1], math.exp(z[0] - abs(z[1]))]
+
+
+def branched_bend(z):
+    first = z[0] if z[0] >= 0.3 * z[1] else 0.3 * z[1]
+    return [first * z[1], math.exp(z[0] - (z[1] if z[1] >= 0 else -z[1]))]
+
+
+def test_branches_are_those_of_each_sequence():
+    """A function whose branches depend on the fields runs for one sequence after the other: 11 runs, more than the lanes.
+
+    The exponentials of both differ by rounding.
+    """
+    schedule, starts = Schedule(80, threshold=2.0, records=(20, 40)), np.linspace(-0.5, 0.5, 11)[:, None]
+    several = []
+    for student in (bend, branched_bend):
+        values = functions.make_values(njit(student), 2)
+        assert (functions.of_lanes(values, 2, 2) is values) == (student is bend)
+        problem = LinkProblem(bend, student, 2, untied=False)
+        several.append(any_student.simulate(problem, D, RATE, starts, schedule, rngs(11)))
+    for one, other in zip(*several, strict=True):
+        np.testing.assert_allclose(one.state, other.state, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(one.trajectory, other.trajectory, rtol=0, atol=1e-10)
+        assert np.isfinite(one.state).all()
+        assert np.abs(one.trajectory[1] - one.trajectory[0]).max() > 1e-3
+
+
+@pytest.mark.parametrize("function", [soft_majority, built_in.full_attention])
+def test_derivatives_by_many_fields(function):
+    """Eleven fields need two calls of the function: derivatives by dual numbers against JAX, of floats and of lanes."""
+    L, generator = 11, rng(8)
+    z = generator.standard_normal((L, 8))
+    P = np.size(function(tuple(z[:, 0].tolist())))
+    write = functions.make_slopes(njit(function), None, L)
+    values, slopes = np.empty((P, 8)), np.empty((P * L, 8))
+    write(z, values, slopes)
+
+    def written(z):
+        if function is soft_majority:
+            return jnp.sum(2 * jnp.tanh(z) * jax.nn.sigmoid(z))[None]
+        return jax.nn.softmax(jnp.outer(z, z), axis=1).ravel()
+
+    with jax.enable_x64(True):
+        for lane in range(8):
+            np.testing.assert_allclose(values[:, lane], written(jnp.array(z[:, lane])), rtol=1e-12)
+            expected = jax.jacobian(written)(jnp.array(z[:, lane]))
+            np.testing.assert_allclose(slopes[:, lane].reshape(P, L), expected, rtol=1e-10, atol=1e-12)
+            one, found = np.empty(P), np.empty(P * L)
+            write(np.ascontiguousarray(z[:, lane]), one, found)
+            np.testing.assert_allclose(found, slopes[:, lane], rtol=1e-11, atol=1e-13)
 
 
 ATTENTION = built_in.positional_semantic(1.0, 0.6)
@@ -195,13 +252,13 @@ FAST = {
 def test_fast_students_are_instances(name):
     """The same draws give the same path as the update that was written for the student."""
     problem, fast, numbers, start = FAST[name]
-    update, one, other = any_student.compiled(problem)[0], np.array(start), np.array(start)
-    generator, general = rng(3), parameters(problem)
+    update, one, other, generator = any_lane_update(problem), np.array(start), np.array(start), rng(3)
     L, rank = problem.components.shape
     for _ in range(100):
         draws, chi = generator.standard_normal((1, L * (rank + 2))), 2 * generator.standard_gamma(0.5 * D, L)
-        update(one, draws, chi, general)
-        lane_update(fast)(other, draws, chi[: L if problem.untied else 1], numbers)
+        chi = chi[: L if problem.untied else 1]
+        update(one, draws, chi)
+        lane_update(fast)(other, draws, chi, numbers)
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
     assert np.abs(one - start).max() > 1e-2
 
@@ -209,11 +266,10 @@ def test_fast_students_are_instances(name):
 def test_tied_feed_forward_student_is_an_instance():
     """Its own update takes the normalised sum of the fields off the teacher."""
     problem = LinkProblem(SQUARES, built_in.relu_sum, 3, "square")
-    update, one, other = any_student.compiled(problem)[0], np.array([0.3]), np.array([0.3])
-    generator, general = rng(4), parameters(problem)
+    update, one, other, generator = any_lane_update(problem), np.array([0.3]), np.array([0.3]), rng(4)
     for _ in range(100):
         draws, chi = generator.standard_normal((1, 6)), 2 * generator.standard_gamma(0.5 * D, 1)
-        update(one, draws, chi, general)
+        update(one, draws, chi)
         pooled = np.array([[*draws[0, :3], draws[0, 3:].sum() / math.sqrt(3)]])
         # Of the rests of three tokens one combination is pooled; the two others carry no gradient.
         lane_update(kernels.tied_update)(other, pooled, chi, [RATE / D, 3])
@@ -269,7 +325,7 @@ def uncompilable(z):
         (lambda: any_student.compiled(LinkProblem(gate, uncompilable, 2)), "numba cannot compile the student"),
         (lambda: any_student.initial_state(LinkProblem(gate, gate, 2), [0.6, 0.9]), "1 overlaps"),
         (
-            lambda: any_student.simulate(LinkProblem(gate, gate, 2), 2, 1.0, [0.1], Schedule(1, 1.0), rng(0)),
+            lambda: any_student.simulate(LinkProblem(gate, gate, 2), 2, 1.0, [[0.1]], Schedule(1, 1.0), [rng(0)]),
             "at least 3",
         ),
     ],

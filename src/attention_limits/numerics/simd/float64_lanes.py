@@ -1,8 +1,8 @@
 """Eight numbers in double precision that compiled code handles as one: `DOUBLES`.
 
 As `lanes`, for functions that also take single numbers: lanes and numbers mix in +, -, * and /, and `sqrt`, `exp`, `maximum` and
-`with_sign` take both. Nothing is fused, so that a lane has the bytes of the same calculation with numbers. `typingctx` is an
-argument that numba fills in.
+`with_sign` take both. So do the elementary functions of `math`. Nothing is fused, so that a lane has the bytes of the same
+calculation with numbers. `typingctx` is an argument that numba fills in.
 """
 
 import math
@@ -32,6 +32,22 @@ class _Model(models.PrimitiveModel):
     def __init__(self, manager, type_):
         super().__init__(manager, type_, _FLOATS)
 
+    # In memory eight numbers: lists of numba are not aligned as a vector must be.
+    def get_data_type(self):
+        return ir.ArrayType(ir.DoubleType(), WIDTH)
+
+    def as_data(self, builder, value):
+        found = ir.Constant(self.get_data_type(), ir.Undefined)
+        for lane in range(WIDTH):
+            found = builder.insert_value(found, builder.extract_element(value, ir.IntType(32)(lane)), lane)
+        return found
+
+    def from_data(self, builder, value):
+        found = ir.Constant(_FLOATS, ir.Undefined)
+        for lane in range(WIDTH):
+            found = builder.insert_element(found, builder.extract_value(value, lane), ir.IntType(32)(lane))
+        return found
+
 
 def _binary(generate):
     """An intrinsic of two lanes; `generate(builder, x, y)` writes its code."""
@@ -54,16 +70,17 @@ _maximum = _binary(lambda builder, x, y: builder.select(builder.fcmp_ordered(">"
 _with_sign = _binary(_signed)
 
 
+def spread(builder, number):
+    """Code of the `builder` of llvmlite for lanes that all hold a `number`."""
+    vector = builder.insert_element(ir.Constant(_FLOATS, ir.Undefined), number, ir.IntType(32)(0))
+    places = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), None)
+    return builder.shuffle_vector(vector, ir.Constant(_FLOATS, ir.Undefined), places)
+
+
 @intrinsic
 def full(typingctx, x):
     """Lanes that all hold the float x."""
-
-    def generate(context, builder, signature, arguments):
-        vector = builder.insert_element(ir.Constant(_FLOATS, ir.Undefined), arguments[0], ir.IntType(32)(0))
-        places = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), None)
-        return builder.shuffle_vector(vector, ir.Constant(_FLOATS, ir.Undefined), places)
-
-    return DOUBLES(types.float64), generate
+    return DOUBLES(types.float64), lambda context, builder, signature, arguments: spread(builder, arguments[0])
 
 
 def _overloaded(function, implementation, of_numbers=None):
@@ -194,3 +211,112 @@ def store(typingctx, array, row, lanes):
         return context.get_dummy_value()
 
     return types.void(array, types.intp, DOUBLES), generate
+
+
+@intrinsic(prefer_literal=True)
+def loaded(typingctx, array, count):
+    """The first rows of a contiguous float64 array (n, WIDTH), as a tuple of `count` lanes, a constant; not checked."""
+    number = count.literal_value
+
+    def generate(context, builder, signature, arguments):
+        rows = [
+            builder.load(_pointer(context, builder, signature.args[0], arguments[0], ir.IntType(64)(row)), align=8)
+            for row in range(number)
+        ]
+        return context.make_tuple(builder, signature.return_type, rows)
+
+    return types.UniTuple(DOUBLES, number)(array, count), generate
+
+
+@intrinsic
+def _step(typingctx, x):
+    def generate(context, builder, signature, arguments):
+        zero, one, minus = (ir.Constant(_FLOATS, [number] * WIDTH) for number in (0.0, 1.0, -1.0))
+        return builder.select(builder.fcmp_ordered(">=", arguments[0], zero), one, minus)
+
+    return DOUBLES(DOUBLES), generate
+
+
+def step(x):
+    """1 where x >= 0, else -1, lane by lane."""
+    return 1.0 if x >= 0.0 else -1.0
+
+
+@overload(step)
+def _step_of(x):
+    return (lambda x: _step(x)) if x is DOUBLES else (lambda x: 1.0 if x >= 0.0 else -1.0)
+
+
+@intrinsic
+def _lane(typingctx, x, place):
+    return types.float64(DOUBLES, types.intp), lambda context, builder, signature, arguments: builder.extract_element(
+        *arguments
+    )
+
+
+@intrinsic
+def _with_lane(typingctx, x, place, number):
+    def generate(context, builder, signature, arguments):
+        x, place, number = arguments
+        return builder.insert_element(x, number, place)
+
+    return DOUBLES(DOUBLES, types.intp, types.float64), generate
+
+
+def _lane_by_lane(function):
+    @njit
+    def applied(x):
+        for place in range(WIDTH):
+            x = _with_lane(x, place, function(_lane(x, place)))
+        return x
+
+    return applied
+
+
+@njit
+def _to_integer(x, n):
+    found, factor = full(1.0), x
+    count = abs(n)
+    while count > 0:
+        if count & 1:
+            found = found * factor
+        factor, count = factor * factor, count >> 1
+    return found if n >= 0 else 1.0 / found
+
+
+@njit
+def _to_lanes(x, y):
+    for place in range(WIDTH):
+        x = _with_lane(x, place, _lane(x, place) ** _lane(y, place))
+    return x
+
+
+def power(x, y):
+    """x to the power of y, lane by lane; one of both may be a number."""
+    return x**y
+
+
+@overload(power)
+def _power_of(x, y):
+    if x is DOUBLES and y is DOUBLES:
+        return lambda x, y: _to_lanes(x, y)
+    if x is DOUBLES:
+        whole = isinstance(y, types.Integer)
+        return (lambda x, y: _to_integer(x, y)) if whole else (lambda x, y: _to_lanes(x, full(float(y))))
+    return (lambda x, y: _to_lanes(full(float(x)), y)) if y is DOUBLES else (lambda x, y: x**y)
+
+
+def _of_lanes(function, implementation):
+    """Let the `function` of `math` take lanes."""
+
+    @overload(function)
+    def chosen(x):
+        return (lambda x: implementation(x)) if x is DOUBLES else None
+
+
+_of_lanes(math.exp, _exp)
+_of_lanes(math.sqrt, _sqrt)
+for _function in (
+    math.expm1, math.log, math.log1p, math.sin, math.cos, math.tan, math.sinh, math.cosh, math.tanh, math.atan, math.erf,
+):  # fmt: skip
+    _of_lanes(_function, _lane_by_lane(_function))

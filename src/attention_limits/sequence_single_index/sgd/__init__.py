@@ -7,7 +7,7 @@ In reading order:
 
 - fixed_students, fixed_students_kernels: tied, untied and Hermite students
 - attention_kernels: a softmax layer of two tokens
-- lanes_kernels, run_kernels: the loops over steps
+- lanes_kernels: the loop over steps
 - any_student, any_student_kernels, functions_kernels: any student and target
 
 May import it: large_dimension, positional_semantic, estimators.

@@ -15,15 +15,14 @@ from numba import njit
 from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 
-from attention_limits.numerics.probability.random_kernels import padded, random_state
 from attention_limits.sequence_single_index.links import built_in
 from attention_limits.sequence_single_index.links.files import gradient_problem, load_function, of_one_sequence
 from attention_limits.sequence_single_index.links.geometry import gram_problem
 from attention_limits.sequence_single_index.links.names import HERMITE, link_file, name_problem
 from attention_limits.sequence_single_index.sgd import any_student_kernels as kernels
 from attention_limits.sequence_single_index.sgd import functions_kernels as functions
-from attention_limits.sequence_single_index.sgd.fixed_students import Run
-from attention_limits.sequence_single_index.sgd.run_kernels import run
+from attention_limits.sequence_single_index.sgd.fixed_students import Run, Update, runs_of
+from attention_limits.sequence_single_index.sgd.lanes_kernels import run_lanes
 
 LOSSES = {
     "half_square": functions.HALF_SQUARE,
@@ -31,8 +30,8 @@ LOSSES = {
     "frobenius": functions.NORM,
     "logistic": functions.LOGISTIC,
 }
-# Steps whose random numbers are drawn at once.
-_BLOCK = 64
+# Steps whose random numbers are drawn at once, and the most numbers of a run that are drawn at once.
+_BLOCK, _LARGEST = 64, 2**20
 # A direction of the positional vectors shorter than this, relative to the longest, is rounding.
 _SHORT = 1e-7
 
@@ -151,19 +150,18 @@ def compiled(problem):
     gradient = getattr(problem.student, "gradient", None)
     if gradient is not None and not is_jitted(gradient):
         gradient = njit(nogil=True)(gradient)
-    values = functions.make_values(target, problem.tokens)
-    slopes = functions.make_slopes(student, gradient, problem.tokens)
-    P = problem.outputs
-    z, y, f, s = np.full(problem.tokens, 0.5), np.empty(P), np.empty(P), np.empty(P)
-    for what, function, given in (("target", values, (z, y, s)), ("student", slopes, (z, 0, f, s))):
+    L, P = problem.tokens, problem.outputs
+    values, slopes = functions.make_values(target, L), functions.make_slopes(student, gradient, L)
+    for what, function in (("target", values), ("student", slopes)):
         try:
-            function(*given)
+            function(np.full(L, 0.5), np.empty(P), np.empty(P * L))
         except NumbaError as error:
             text = str(error).strip().replace("\n", "\n    ")
             raise ValueError(f"numba cannot compile the {what} for SGD:\n    {text}") from None
-    numbers = values, slopes, LOSSES[problem.loss], problem.tokens, P, problem.components.shape[1]
+    numbers = LOSSES[problem.loss], L, P, problem.components.shape[1]
     gradients = kernels.make_untied_gradients if problem.untied else kernels.make_gradients
-    return kernels.make_update(*numbers, problem.untied), gradients(*numbers)
+    eight = (functions.of_lanes(function, L, P) for function in (values, slopes))
+    return kernels.make_update(*eight, *numbers, problem.untied), gradients(values, slopes, *numbers)
 
 
 def initial_state(problem, start):
@@ -194,19 +192,19 @@ def random_overlaps(problem, dimension, generator):
     return found if problem.untied else found[0]
 
 
-def simulate(problem, dimension, learning_rate, start, schedule, generator, batch=1) -> Run:
-    """One run of SGD.
+def simulate(problem, dimension, learning_rate, starts, schedule, generators, batch=1) -> list[Run]:
+    """One run of SGD for each generator, which does not depend on the others.
 
     Parameters
     ----------
     problem : LinkProblem
     dimension, learning_rate : float
         d, gamma.
-    start : array (r + 1,) or (L, r + 1)
-        Overlaps with the basis of the positions and with the teacher, see `initial_state`.
+    starts : list of arrays (r + 1,) or (L, r + 1)
+        For each run, the overlaps with the basis of the positions and with the teacher, see `initial_state`.
     schedule : fixed_students.Schedule
         Its threshold is one of |e|^2 + m^2, for untied students of the mean over the tokens.
-    generator : numpy.random.Generator
+    generators : list of numpy.random.Generator
     batch : int
         Sequences per step.
 
@@ -215,27 +213,21 @@ def simulate(problem, dimension, learning_rate, start, schedule, generator, batc
     ValueError
         If numba cannot compile target or student, for a bad start, or a dimension below r + 3.
     """
-    L, (rank, P) = problem.tokens, (problem.components.shape[1], problem.outputs)
+    L, rank = problem.components.shape
     if dimension < rank + 3:
         raise ValueError(f"the dimension must be at least {rank + 3}: teacher, positions, student and one more")
-    state = initial_state(problem, start)
-    at = kernels.offsets(L, P, rank, problem.untied)
-    parameters = np.zeros(at.size)
-    parameters[0] = learning_rate / dimension
-    parameters[at.places : at.shifts] = problem.components.ravel()
-    parameters[at.shifts : at.z] = problem.teacher_overlaps
-    shape, chi = (batch, L * (rank + 2)), L if problem.untied else 1
-    records = np.asarray(schedule.records, dtype=np.int64)
-    trajectory = np.full((len(records), len(state)), np.nan)
-    work = (
-        np.empty(_BLOCK * shape[0] * shape[1]), np.empty(_BLOCK * chi), np.empty(shape), np.empty(chi),
-        np.empty(padded(_BLOCK * max(shape[0] * shape[1], chi)), dtype=np.uint64),
+    draws, chi = batch * L * (rank + 2), L if problem.untied else 1
+    update = Update(
+        functools.partial(run_lanes, compiled(problem)[0]), parameters(problem, dimension, learning_rate, batch),
+        draws=draws, freedom=dimension - 2 - rank, chi=chi, block=max(1, min(_BLOCK, _LARGEST // draws)),
     )  # fmt: skip
-    ends = float(schedule.threshold), int(schedule.steps), bool(schedule.stop), records, trajectory
-    step = run(
-        compiled(problem)[0], state, random_state(generator), parameters, work, float(dimension - 2 - rank), ends
-    )
-    return Run(step > 0, int(step) if step else schedule.steps, state, trajectory)
+    start = np.stack([initial_state(problem, start) for start in starts], axis=1)
+    return runs_of(update, start, generators, schedule)
+
+
+def parameters(problem, dimension, learning_rate, batch):
+    """Those of `any_student_kernels.make_update`: a list; the arguments as in `simulate`."""
+    return [learning_rate / dimension, batch, *problem.components.ravel(), *problem.teacher_overlaps]
 
 
 def overlaps(problem, state):

@@ -2,7 +2,7 @@
 
 As in `fixed_students_kernels`: off the span of teacher, positions and student, the tokens are independent of the coefficients
 D of the gradient, and one chi^2 draw replaces them, so that the law is exact at every d (arXiv:2506.02651). `functions_kernels`
-computes D.
+computes D, for the sequences of eight runs at once.
 """
 
 import math
@@ -11,34 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from attention_limits.numerics.simd.float64_lanes import WIDTH, full, load, maximum, sqrt, store
 from attention_limits.sequence_single_index.sgd.functions_kernels import make_gradient
-
-
-class Offsets(NamedTuple):
-    """First indices into the packed `parameters` of an update, and their number `size`.
-
-    After eta: `places`, components (L, r) of the positional vectors; `shifts` (L,), their overlaps with the teacher; work space:
-    the fields z (L,), D (L,) of the gradient, outputs y of the target and f of the student, `slopes` of the loss and `out` of the
-    student (P,) each; `sums` (groups, r + 3).
-    """
-
-    places: int
-    shifts: int
-    z: int
-    D: int
-    y: int
-    f: int
-    slopes: int
-    out: int
-    sums: int
-    size: int
-
-
-def offsets(tokens, outputs, rank, untied):
-    """`Offsets` for L = `tokens`, P = `outputs`, r = `rank`; the sums have L groups of weights if `untied`, else one."""
-    groups = tokens if untied else 1
-    sizes = (1, tokens * rank, tokens, tokens, tokens, outputs, outputs, outputs, outputs, groups * (rank + 3))
-    return Offsets(*(int(first) for first in np.cumsum(sizes)))
 
 
 class State(NamedTuple):
@@ -59,92 +33,97 @@ def layout(tokens, rank, untied):
 
 
 def _make_fields(tokens, rank, untied):
-    """(state, draw, places, shifts, z) -> None, writes the fields z (L,) of the student on one sequence; see `make_update`."""
+    """(state, draws, row, places, shifts, z) -> None, writes the fields z (L, 8) of the students on one sequence of each run."""
     m_at, e_at, square_at, _ = layout(tokens, rank, untied)
     rest_at = (1 + rank) * tokens
 
     @njit(nogil=True)
-    def fields(state, draw, places, shifts, z):
+    def fields(state, draws, row, places, shifts, z):
         for token in range(tokens):
             own = token if untied else 0
-            m = state[m_at + own]
-            left = state[square_at + own] if untied else 1.0
-            left -= m * m
-            field = m * (draw[token] + shifts[token])
+            m = load(state, m_at + own)
+            left = load(state, square_at + own) if untied else full(1.0)
+            left = left - m * m
+            field = m * (load(draws, row + token) + shifts[token])
             for j in range(rank):
-                e = state[e_at + own * rank + j]
-                left -= e * e
-                field += e * (draw[(1 + j) * tokens + token] + places[token * rank + j])
-            z[token] = field + math.sqrt(max(0.0, left)) * draw[rest_at + token]
+                e = load(state, e_at + own * rank + j)
+                left = left - e * e
+                field = field + e * (load(draws, row + (1 + j) * tokens + token) + places[token * rank + j])
+            store(z, token, field + sqrt(maximum(left, 0.0)) * load(draws, row + rest_at + token))
 
     return fields
 
 
 def _make_sums(tokens, rank, untied):
-    """(draw, places, shifts, D (L,), sums) -> None, adds the gradient of one sequence to the sums of each group of weights.
+    """(draws, row, places, shifts, D (L, 8), sums) -> None, adds the gradient of a sequence to the sums of each group of weights.
 
-    `sums` (groups, r + 3), flat: the gradient along the basis of the positions, the teacher and the rest of the student; |D|^2.
+    `sums` (groups * (r + 3), 8): the gradient along the basis of the positions, the teacher and the rest of the student; |D|^2.
     """
     teacher, rest, square, width = rank, rank + 1, rank + 2, rank + 3
     rest_at = (1 + rank) * tokens
 
     @njit(nogil=True)
-    def add(draw, places, shifts, D, sums):
+    def add(draws, row, places, shifts, D, sums):
         for token in range(tokens):
             first = (token if untied else 0) * width
+            slope = load(D, token)
             for j in range(rank):
-                sums[first + j] += D[token] * (draw[(1 + j) * tokens + token] + places[token * rank + j])
-            sums[first + teacher] += D[token] * (draw[token] + shifts[token])
-            sums[first + rest] += D[token] * draw[rest_at + token]
-            sums[first + square] += D[token] * D[token]
+                along = load(draws, row + (1 + j) * tokens + token) + places[token * rank + j]
+                store(sums, first + j, load(sums, first + j) + slope * along)
+            along = load(draws, row + token) + shifts[token]
+            store(sums, first + teacher, load(sums, first + teacher) + slope * along)
+            store(sums, first + rest, load(sums, first + rest) + slope * load(draws, row + rest_at + token))
+            store(sums, first + square, load(sums, first + square) + slope * slope)
 
     return add
 
 
 def _make_step(tokens, rank, untied):
-    """(state, sums, chi, eta) -> |e|^2 + m^2, moves the state along the sums of `_make_sums` and normalises it."""
+    """(state, sums, chi, row, eta) -> |e|^2 + m^2, moves the states along the sums of `_make_sums` and normalises them."""
     m_at, e_at, square_at, groups = layout(tokens, rank, untied)
     rest_sum, square_sum, width = rank + 1, rank + 2, rank + 3
 
     @njit(nogil=True)
-    def step(state, sums, chi, eta):
-        total, known = 0.0, 0.0
+    def step(state, sums, chi, row, eta):
+        total, known = full(0.0), full(0.0)
         for group in range(groups):
             first = group * width
-            square = 0.0
+            square = full(0.0)
+            for j in range(rank + 1):
+                x = load(state, m_at + group if j == rank else e_at + group * rank + j)
+                square = square + x * x
+            rest = sqrt(maximum((load(state, square_at + group) if untied else full(1.0)) - square, 0.0))
+            square = full(0.0)
             for j in range(rank + 1):
                 place = m_at + group if j == rank else e_at + group * rank + j
-                square += state[place] ** 2
-            rest = math.sqrt(max(0.0, (state[square_at + group] if untied else 1.0) - square))
-            square = 0.0
-            for j in range(rank + 1):
-                place = m_at + group if j == rank else e_at + group * rank + j
-                state[place] -= eta * sums[first + j]
-                square += state[place] ** 2
-            rest -= eta * sums[first + rest_sum]
-            size = square + rest * rest + eta * eta * sums[first + square_sum] * chi[group]
+                x = load(state, place) - eta * load(sums, first + j)
+                store(state, place, x)
+                square = square + x * x
+            rest = rest - eta * load(sums, first + rest_sum)
+            size = square + rest * rest + eta * eta * load(sums, first + square_sum) * load(chi, row + group)
             if untied:
-                state[square_at + group] = size
-            total += size
-            known += square
+                store(state, square_at + group, size)
+            total = total + size
+            known = known + square
         scale = total / groups
+        length = sqrt(scale)
         for i in range(square_at):
-            state[i] /= math.sqrt(scale)
+            store(state, i, load(state, i) / length)
         if untied:
             for i in range(groups):
-                state[square_at + i] /= scale
+                store(state, square_at + i, load(state, square_at + i) / scale)
         return known / (groups * scale)
 
     return step
 
 
 def make_update(target, student, loss, tokens, outputs, rank, untied):
-    """The update (state, draws, chi, parameters) of `fixed_students_kernels` for one student and target.
+    """The update (state, draws, chi, at, parameters, learned) of `fixed_students_kernels` for one student and target.
 
     Parameters
     ----------
     target, student : jitted functions
-        From `make_values` and `make_slopes`.
+        From `make_values` and `make_slopes`, for eight sequences (`functions_kernels.of_lanes`).
     loss : int
         HALF_SQUARE, SQUARE, NORM or LOGISTIC.
     tokens, outputs, rank : int
@@ -156,28 +135,26 @@ def make_update(target, student, loss, tokens, outputs, rank, untied):
     -------
     jitted function
         state as in `State`: overlaps e with an orthonormal basis of the positions and m with the teacher, untied the squared
-        lengths r^2 too. draws[b] = (a_1 ... a_L, pi_11 ... pi_L1 ... pi_Lr, xi_1 ... xi_L), the components of the tokens along
-        teacher, basis of the positions and rest of the student. chi: 1 draw, untied L. parameters as in `Offsets`. The result
-        is |e|^2 + m^2, untied its mean over the tokens.
+        lengths r^2 too. The draws of a sequence are (a_1 ... a_L, pi_11 ... pi_L1 ... pi_Lr, xi_1 ... xi_L), the components of
+        the tokens along teacher, basis of the positions and rest of the student. chi: 1 draw, untied L. parameters: eta, batch,
+        components (L, r) of the positional vectors, and their overlaps (L,) with the teacher. The first row of learned is
+        |e|^2 + m^2, untied its mean over the tokens.
     """
     gradient = make_gradient(target, student, loss, tokens, outputs)
-    fields, add = _make_fields(tokens, rank, untied), _make_sums(tokens, rank, untied)
-    step, at = _make_step(tokens, rank, untied), offsets(tokens, outputs, rank, untied)
+    fields, add, step = (make(tokens, rank, untied) for make in (_make_fields, _make_sums, _make_step))
+    groups, numbers, shifts_at = tokens if untied else 1, tokens * (rank + 2), 2 + tokens * rank
 
     @njit(nogil=True)
-    def update(state, draws, chi, parameters):
-        batch = draws.shape[0]
-        places, shifts = parameters[at.places : at.shifts], parameters[at.shifts : at.z]
-        z, D = parameters[at.z : at.D], parameters[at.D : at.y]
-        y, f = parameters[at.y : at.f], parameters[at.f : at.slopes]
-        slopes, out = parameters[at.slopes : at.out], parameters[at.out : at.sums]
-        sums = parameters[at.sums : at.size]
-        sums[:] = 0.0
+    def update(state, draws, chi, at, parameters, learned):
+        batch, places, shifts = int(parameters[1]), parameters[2:shifts_at], parameters[shifts_at:]
+        z, D, work = np.empty((tokens, WIDTH)), np.empty((tokens, WIDTH)), np.empty((outputs * (tokens + 3), WIDTH))
+        sums = np.zeros((groups * (rank + 3), WIDTH))
         for b in range(batch):
-            fields(state, draws[b], places, shifts, z)
-            gradient(draws[b, :tokens], z, y, f, slopes, out, D)
-            add(draws[b], places, shifts, D, sums)
-        return step(state, sums, chi, parameters[0] / batch)
+            row = (at * batch + b) * numbers
+            fields(state, draws, row, places, shifts, z)
+            gradient(draws[row : row + tokens], z, work, D)
+            add(draws, row, places, shifts, D, sums)
+        store(learned, 0, step(state, sums, chi, at * groups, parameters[0] / batch))
 
     return update
 
@@ -199,8 +176,7 @@ def make_gradients(target, student, loss, tokens, outputs, rank):
     def gradients(nodes, state, places, shifts):
         found = np.zeros((len(nodes), rank + 3))
         star, z, D = np.empty(tokens), np.empty(tokens), np.empty(tokens)
-        y, f = np.empty(outputs), np.empty(outputs)
-        slopes, out = np.empty(outputs), np.empty(outputs)
+        work = np.empty(outputs * (tokens + 3))
         rest = math.sqrt(max(0.0, 1.0 - state[rank] ** 2))
         for n in range(len(nodes)):
             for token in range(tokens):
@@ -209,7 +185,7 @@ def make_gradients(target, student, loss, tokens, outputs, rank):
                 z[token] = centred + state[rank] * shifts[token]
                 for j in range(rank):
                     z[token] += state[j] * places[token, j]
-            gradient(star, z, y, f, slopes, out, D)
+            gradient(star, z, work, D)
             for token in range(tokens):
                 for j in range(rank):
                     found[n, j] += D[token] * places[token, j]
@@ -240,8 +216,7 @@ def make_untied_gradients(target, student, loss, tokens, outputs, rank):
     def gradients(nodes, weights, state, places, shifts):
         found = np.zeros((tokens, 4))
         star, z, D = np.empty(tokens), np.empty(tokens), np.empty(tokens)
-        y, f = np.empty(outputs), np.empty(outputs)
-        slopes, out = np.empty(outputs), np.empty(outputs)
+        work = np.empty(outputs * (tokens + 3))
         length, along, across, fixed = np.empty(tokens), np.empty(tokens), np.empty(tokens), np.empty(tokens)
         for token in range(tokens):
             length[token] = math.sqrt(state[square_at + token])
@@ -255,7 +230,7 @@ def make_untied_gradients(target, student, loss, tokens, outputs, rank):
                 centred = nodes[n, tokens + token]
                 star[token] = along[token] * centred + across[token] * nodes[n, token]
                 z[token] = length[token] * centred + fixed[token]
-            gradient(star, z, y, f, slopes, out, D)
+            gradient(star, z, work, D)
             for token in range(tokens):
                 weighted = weights[n] * D[token]
                 found[token, 0] += weighted

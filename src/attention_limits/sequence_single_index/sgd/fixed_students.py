@@ -98,12 +98,12 @@ class Schedule:
 
 
 class Update(NamedTuple):
-    """An update of `fixed_students_kernels` or `attention_kernels`; the names are those of these modules.
+    """An update of a module of kernels, whose names these are.
 
     Attributes
     ----------
     run : callable
-        `lanes_kernels.run_lanes` of the update.
+        `lanes_kernels.run_lanes` with the update.
     parameters : list of float
     draws : int
         Rows of its draws in one step.
@@ -112,6 +112,8 @@ class Update(NamedTuple):
     chi : int
     halved : bool
         Only half of the steps, at random, change the state.
+    block : int
+        Steps whose random numbers are drawn at once; chosen by `runs_of` if zero.
     """
 
     run: Callable
@@ -120,6 +122,7 @@ class Update(NamedTuple):
     freedom: float
     chi: int = 1
     halved: bool = False
+    block: int = 0
 
 
 def runs_of(update, start, generators, schedule) -> list[Run]:
@@ -129,7 +132,7 @@ def runs_of(update, start, generators, schedule) -> list[Run]:
     records = np.asarray(schedule.records, dtype=np.int64)
     sources = np.array([random_state(generator) for generator in generators])
     numbers = max(update.draws, update.chi)
-    block = max(1, _NUMBERS // numbers)
+    block = update.block or max(1, _NUMBERS // numbers)
     work = Work(
         np.zeros((block * update.draws, WIDTH)), np.zeros((block * update.chi, WIDTH)), np.zeros((block, WIDTH), dtype=np.int64),
         np.empty(padded(block * numbers), dtype=np.uint64),

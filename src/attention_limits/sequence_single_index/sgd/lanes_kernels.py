@@ -1,4 +1,4 @@
-"""The loop around the updates of `fixed_students_kernels` and `attention_kernels`, for many replicas, eight at once."""
+"""The loop over the steps of SGD, around an update of one of the modules of kernels, for many replicas, eight at once."""
 
 from typing import NamedTuple
 
@@ -81,9 +81,10 @@ def _next_event(lanes, lane, ends):
 
 
 @njit(nogil=True)
-def _free(lanes, lane):
-    """Leave a lane without a replica."""
+def _free(lanes, lane, state):
+    """Leave a lane without a replica; its state becomes NaN."""
     lanes.replica[lane], lanes.event[lane], lanes.limit[lane] = -1, NEVER, np.inf
+    state[:, lane] = np.nan
 
 
 @njit(nogil=True)
@@ -119,7 +120,7 @@ def _record(lanes, lane, state, ends, found):
     lanes.event[lane] = _next_event(lanes, lane, ends)
     if step > ends.steps:
         found.states[replica] = state[:, lane]
-        _free(lanes, lane)
+        _free(lanes, lane, state)
 
 
 @njit(nogil=True)
@@ -132,7 +133,7 @@ def _escape(lanes, lane, state, ends, found):
         if row < len(ends.records) and ends.records[row] == step:
             found.trajectories[replica, row] = state[:, lane]
         found.states[replica] = state[:, lane]
-        _free(lanes, lane)
+        _free(lanes, lane, state)
 
 
 @njit(nogil=True, cache=False)
@@ -144,7 +145,7 @@ def run_lanes(update, start, sources, parameters, work, law, ends, found):
     Parameters
     ----------
     update : jitted function
-        An update of `fixed_students_kernels` or `attention_kernels`.
+        Of `fixed_students_kernels`, `attention_kernels` or `any_student_kernels`.
     start : array (n, replicas)
     sources : array (replicas, 4, LANES)
         Of `random_kernels.random_state`, one per replica.
@@ -161,8 +162,7 @@ def run_lanes(update, start, sources, parameters, work, law, ends, found):
         np.empty(WIDTH),
     )  # fmt: skip
     for lane in range(WIDTH):
-        state[:, lane] = start[:, 0]
-        _free(lanes, lane)
+        _free(lanes, lane, state)
     step, event, limit, waits = lanes.step, lanes.event, lanes.limit, work.waits
     following = 0
     while True:

@@ -64,13 +64,10 @@ def run(spec, streams):
 
     def simulate(point, schedule, generators):
         problem, dimension, rate, start = settings(point)
-        return [
-            any_student.simulate(
-                problem, dimension, rate, any_student.random_overlaps(problem, dimension, generator) if random else start,
-                schedule, generator, batch,
-            )
-            for generator in generators
-        ]  # fmt: skip
+        starts = [
+            any_student.random_overlaps(problem, dimension, generator) if random else start for generator in generators
+        ]
+        return any_student.simulate(problem, dimension, rate, starts, schedule, generators, batch)
 
     def size(which):
         def of_state(state, point):
