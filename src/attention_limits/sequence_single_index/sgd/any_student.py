@@ -22,7 +22,7 @@ from attention_limits.sequence_single_index.links.names import HERMITE, link_fil
 from attention_limits.sequence_single_index.sgd import any_student_kernels as kernels
 from attention_limits.sequence_single_index.sgd import functions_kernels as functions
 from attention_limits.sequence_single_index.sgd.fixed_students import Run, Update, runs_of
-from attention_limits.sequence_single_index.sgd.lanes_kernels import run_lanes
+from attention_limits.sequence_single_index.sgd.lanes_kernels import run_any
 
 LOSSES = {
     "half_square": functions.HALF_SQUARE,
@@ -152,15 +152,15 @@ def compiled(problem):
         gradient = njit(nogil=True)(gradient)
     L, P = problem.tokens, problem.outputs
     values, slopes = functions.make_values(target, L), functions.make_slopes(student, gradient, L)
+    eight = []
     for what, function in (("target", values), ("student", slopes)):
         try:
-            function(np.full(L, 0.5), np.empty(P), np.empty(P * L))
+            eight.append(functions.of_lanes(function, L, P))
         except NumbaError as error:
             text = str(error).strip().replace("\n", "\n    ")
             raise ValueError(f"numba cannot compile the {what} for SGD:\n    {text}") from None
     numbers = LOSSES[problem.loss], L, P, problem.components.shape[1]
     gradients = kernels.make_untied_gradients if problem.untied else kernels.make_gradients
-    eight = (functions.of_lanes(function, L, P) for function in (values, slopes))
     return kernels.make_update(*eight, *numbers, problem.untied), gradients(values, slopes, *numbers)
 
 
@@ -218,7 +218,7 @@ def simulate(problem, dimension, learning_rate, starts, schedule, generators, ba
         raise ValueError(f"the dimension must be at least {rank + 3}: teacher, positions, student and one more")
     draws, chi = batch * L * (rank + 2), L if problem.untied else 1
     update = Update(
-        functools.partial(run_lanes, compiled(problem)[0]), parameters(problem, dimension, learning_rate, batch),
+        functools.partial(run_any(), compiled(problem)[0]), parameters(problem, dimension, learning_rate, batch),
         draws=draws, freedom=dimension - 2 - rank, chi=chi, block=max(1, min(_BLOCK, _LARGEST // draws)),
     )  # fmt: skip
     start = np.stack([initial_state(problem, start) for start in starts], axis=1)

@@ -13,6 +13,7 @@ from numba import njit
 
 from attention_limits.numerics.simd.float64_lanes import WIDTH, full, load, maximum, sqrt, store
 from attention_limits.sequence_single_index.sgd.functions_kernels import make_gradient
+from attention_limits.sequence_single_index.sgd.lanes_kernels import UPDATE
 
 
 class State(NamedTuple):
@@ -144,7 +145,7 @@ def make_update(target, student, loss, tokens, outputs, rank, untied):
     fields, add, step = (make(tokens, rank, untied) for make in (_make_fields, _make_sums, _make_step))
     groups, numbers, shifts_at = tokens if untied else 1, tokens * (rank + 2), 2 + tokens * rank
 
-    @njit(nogil=True)
+    @njit(UPDATE, nogil=True)
     def update(state, draws, chi, at, parameters, learned):
         batch, places, shifts = int(parameters[1]), parameters[2:shifts_at], parameters[shifts_at:]
         z, D, work = np.empty((tokens, WIDTH)), np.empty((tokens, WIDTH)), np.empty((outputs * (tokens + 3), WIDTH))

@@ -128,8 +128,8 @@ class Update(NamedTuple):
 def runs_of(update, start, generators, schedule) -> list[Run]:
     """Runs of the Update `update` from the states `start` (n,) or (n, runs) by a `schedule`, one for each of `generators`."""
     count, start = len(generators), np.array(start, dtype=float)
-    start = np.ascontiguousarray(np.broadcast_to(start if start.ndim == 2 else start[:, None], (len(start), count)))
-    records = np.asarray(schedule.records, dtype=np.int64)
+    start = np.array(np.broadcast_to(start if start.ndim == 2 else start[:, None], (len(start), count)), order="C")
+    records = np.array(schedule.records, dtype=np.int64)
     sources = np.array([random_state(generator) for generator in generators])
     numbers = max(update.draws, update.chi)
     block = update.block or max(1, _NUMBERS // numbers)

@@ -168,11 +168,13 @@ def of_lanes(write, tokens, outputs):
     """`write` of `make_values` or `make_slopes` for eight sequences: arrays (L, 8), (P, 8), (P * L, 8).
 
     Eight at once, or, if branches of the function depend on the fields, one after the other. L = `tokens`, P = `outputs`. A
-    sequence whose fields are NaN gets NaN.
+    sequence whose fields are NaN gets NaN. Raises NumbaError if numba cannot compile the function.
     """
+    sizes = tokens, outputs, outputs * tokens
     with contextlib.suppress(NumbaError):
-        write(np.full((tokens, WIDTH), 0.5), np.empty((outputs, WIDTH)), np.empty((outputs * tokens, WIDTH)))
+        write(*(np.full((size, WIDTH), 0.5) for size in sizes))
         return write
+    write(*(np.full(size, 0.5) for size in sizes))
 
     @njit(nogil=True)
     def each(z, values, slopes):

@@ -1,8 +1,10 @@
 """The loop over the steps of SGD, around an update of one of the modules of kernels, for many replicas, eight at once."""
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 
 from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.probability.random_kernels import fill_chi_squares, fill_normals, fill_waits
@@ -178,3 +180,20 @@ def run_lanes(update, start, sources, parameters, work, law, ends, found):
             for lane in range(WIDTH):
                 if learned[0, lane] > limit[lane]:
                     _escape(lanes, lane, state, ends, found)
+
+
+_ROWS, _NUMBERS, _STEPS = types.float64[:, ::1], types.float64[::1], types.int64[::1]
+# Type of an update that `run_any` takes.
+UPDATE = types.void(_ROWS, _ROWS, _ROWS, types.intp, _NUMBERS, _ROWS)
+
+
+@functools.cache
+def run_any():
+    """`run_lanes` for every update of the type UPDATE: compiled once, it calls the update by its address."""
+    work = types.NamedTuple([_ROWS, _ROWS, types.int64[:, ::1], types.uint64[::1]], Work)
+    law = types.NamedTuple([types.float64, types.boolean], Law)
+    ends = types.NamedTuple([types.float64, types.int64, types.boolean, _STEPS], Ends)
+    found = types.NamedTuple([_STEPS, _ROWS, types.float64[:, :, ::1]], Found)
+    sources = types.uint64[:, :, ::1]
+    signature = types.void(types.FunctionType(UPDATE), _ROWS, sources, _NUMBERS, work, law, ends, found)
+    return njit(signature_or_function=signature, nogil=True)(run_lanes.py_func)
