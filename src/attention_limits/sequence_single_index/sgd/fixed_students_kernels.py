@@ -11,7 +11,7 @@ of rows for each sequence of each step, and `chi` chi^2 draws with d minus the d
 update reads the rows of the step number `at`. `parameters` starts with eta = learning_rate / d and the batch. The first row of
 `learned` (1 + n, lanes) becomes the numbers that a run compares with its threshold, the others are work space.
 `lanes_kernels` holds the loop around the updates, `attention_kernels` the update of the attention student, and
-`run_kernels` the loop for students of a user.
+`any_student_kernels` that of the students of a user.
 """
 
 import math
