@@ -16,7 +16,7 @@ from numba.core.errors import NumbaError
 from numba.extending import overload, register_jitable
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
-from attention_limits.numerics.dual_numbers import DualType, seeded, slopes_of
+from attention_limits.numerics.simd.dual_numbers import DualType, seeded, slopes_of
 from attention_limits.numerics.simd.float64_lanes import WIDTH, exp, full, load, loaded, maximum, sqrt
 from attention_limits.numerics.simd.float64_lanes import store as store_lanes
 

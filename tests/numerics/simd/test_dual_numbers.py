@@ -8,7 +8,7 @@ from numba import njit
 from numba.core.errors import TypingError
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
-from attention_limits.numerics.dual_numbers import seeded, slopes_of, value_of
+from attention_limits.numerics.simd.dual_numbers import seeded, slopes_of, value_of
 from attention_limits.numerics.simd.float64_lanes import loaded, store
 
 pytestmark = pytest.mark.slow
