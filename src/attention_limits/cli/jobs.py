@@ -53,7 +53,7 @@ def merge_command(spec: Path, output: Path | None, run: Run) -> None:
 def _ready(spec: Path, run: Run) -> Experiment:
     """The experiment, with its required files in place."""
     # The start of the workflow validates the other scales.
-    experiment = at_scales(spec, run.set, scales=dict.fromkeys(("laptop", run.scale)))[run.scale]
+    experiment = at_scales(spec, run.set, scales=(run.scale,))[run.scale]
     if missing := experiment.missing():
         raise SpecError([f"{spec}: requires: {line}" for line in missing])
     return experiment

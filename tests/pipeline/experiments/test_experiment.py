@@ -141,6 +141,17 @@ def test_a_change_that_changes_nothing_is_named(load, toy):
         assert found == ([f"set: steep.gain: changes nothing in {toy.experiment}: {reason}"] if reason else [])
 
 
+def test_changes_are_checked_at_the_scale_of_the_run(load, toy):
+    """The data of a user decide, and need not fit the other scales; without changes every scale is checked."""
+    named = ("model: {gain: 2.0}", "model: steep")
+    wrong = ("  paper: {estimators: {growth: {replicas: 5}}}", "  paper: {estimators: {growth: {replicas: 0}}}")
+    changes = {"toy": {"steep": {"gain": 7.0}}}
+    assert load(named, wrong, settings=changes).estimators["growth"].model == {"gain": 7.0}
+    for given, scale in ((changes, "paper"), ({"another_family": {"x": {}}}, "laptop"), ({}, "laptop")):
+        (found,) = problems(load, named, wrong, settings=given, scale=scale)
+        assert found.startswith(f"{toy.experiment}: scales.paper.estimators.growth.replicas: 0: allowed:")
+
+
 @pytest.mark.parametrize(
     ("model", "line"),
     [

@@ -9,6 +9,7 @@ from potts_tools import ALIGNED, SMALL, edited, write
 
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.experiments.experiment import load_experiment
+from attention_limits.pipeline.experiments.project import load_project
 from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 from toy import REPOSITORY
 
@@ -132,3 +133,32 @@ def test_specifications_compile_nothing():
     command = "import sys; from attention_limits.potts_mlm import specs; print({'numba', 'jax'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+DISTANT = {
+    **edited(SMALL, ("data",), {"alignment": {"solver": {"max_column_gaps": 0.5}}}),
+    "model": "family",
+    "estimators": {"alignment_summary": {"reads": "alignment"}},
+    "scales": {"smoke": {"data": {"alignment": {"solver": {"max_column_gaps": 0.005}}}}},
+}
+
+
+def test_an_alignment_takes_the_place_of_one_with_distances(tmp_path):
+    """Fewer columns than the distances number, and gaps that only another scale refuses: the scale of the run decides."""
+    path = write(tmp_path, DISTANT)
+    (tmp_path / "old.fasta").write_text(">a\nACDEAC\n>b\nCCDEAC\n>c\nACDEAD\n")
+    (tmp_path / "pairs.txt").write_text("1 6 7.5\n")
+    (tmp_path / "new.fasta").write_text(">a\n-CDE\n>b\nA-DE\n>c\nAC-E\n>d\nACD-\n")
+    models = "family: {alphabet: -ACDE, alignment: old.fasta, distances: pairs.txt}\n"
+    (path.parents[1] / "models.yaml").write_text(models)
+    changes = {"alignment": "new.fasta", "distances": None}
+    config = {"set": {"potts_mlm": {"family": changes}}}
+    project = load_project(tmp_path, config)
+    assert project.notes() == []
+    assert "distances" not in project.all()[0].estimators["alignment_summary"].model
+    with pytest.raises(SpecError) as caught:
+        load_project(tmp_path, {**config, "scale": "smoke"})
+    assert caught.value.problems == [
+        f"set: family.alignment: {path}, scale smoke: {tmp_path}/new.fasta: 0 of 4 columns have at most 0.005 gaps "
+        "(solver.max_column_gaps); at least 2 are needed"
+    ]

@@ -9,10 +9,12 @@ import functools
 import math
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from attention_limits.pipeline.base.attributes import attributes_of
+from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.experiments.estimator import Estimator, Experiment
 from attention_limits.pipeline.experiments.experiment import SCALES, at_scales
 from attention_limits.pipeline.experiments.grid import Chunk
@@ -49,10 +51,19 @@ def estimates(project: Project) -> Iterator[Estimate]:
     # The scales whose results are in the same folder.
     scales = [scale for scale in SCALES if run.model_copy(update={"scale": scale}).folder == run.folder]
     for experiment in project.all():
-        versions = at_scales(experiment.path, run.set, scales=scales).values()
+        versions = _at(experiment, run, scales)
         for name, estimator in experiment.all_estimators.items():
             others = [version.all_estimators[name] for version in versions if name in version.all_estimators]
             yield _estimate(estimator, needed_chunks(experiment, estimator), others, run)
+
+
+def _at(experiment: Experiment, run: Run, scales: list[str]) -> list[Experiment]:
+    """The experiment at those of the `scales` that the changes of the run allow; the others have no results."""
+    found = []
+    for scale in scales:
+        with suppress(SpecError):
+            found.append(at_scales(experiment.path, run.set, scales=(scale,))[scale])
+    return found
 
 
 def needed_chunks(experiment: Experiment, estimator: Estimator) -> list[Chunk]:

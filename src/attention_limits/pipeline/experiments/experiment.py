@@ -102,10 +102,11 @@ def load_experiment(path: Path, scale: str = "laptop", settings: Mapping | None 
     """Read `config/<family>/experiments/<experiment>.yaml` at one scale.
 
     `settings` holds changes: family -> model of `models.yaml` -> key -> value, or family -> experiment -> overlay, which is the
-    last one at each scale. Every scale of the file is validated.
-    Raises SpecError with one line per problem.
+    last one at each scale. Every scale of the file is validated; with changes of the family only the one that is asked for,
+    because the data of a user need not fit the others. Raises SpecError with one line per problem.
     """
-    return at_scales(path, settings)[scale]
+    changed = (settings or {}).get(path.absolute().parents[1].name)
+    return at_scales(path, settings, scales=(scale,) if changed else SCALES)[scale]
 
 
 def at_scales(
@@ -129,6 +130,8 @@ def at_scales(
         models, change = _changed(path, asked)
         document, own, found = _with_model(document, models)
     experiments: dict[str, Experiment] = {}
+    # Problems that depend on the other keys of the file, not on a value alone.
+    between: list[Problem] = []
     for which in scales if not found else ():
         overlay = document.get("scales", {}).get(which, {})
         if not overlay and "laptop" in experiments:
@@ -136,21 +139,25 @@ def at_scales(
             continue
         fixed = {*own, *overlay.get("model", {}), *change.get("model", {})}
         made, wrong = _expand(path, _overlaid(_overlaid(document, overlay), change), fixed, family)
-        if made is not None:
+        crossed = _between_keys(made) if made is not None else []
+        if made is not None and not crossed:
             experiments[which] = made
         # A problem of the file itself appears at every scale; it is reported once. Others are reported below their scale.
         below = () if which == "laptop" else ("scales", which)
-        found += [((*below, *keys), text) for keys, text in wrong if (keys, text) not in found]
+        found += [((*below, *keys), text) for keys, text in (*wrong, *crossed) if (keys, text) not in found]
+        between += [((*below, *keys), text) for keys, text in crossed]
     if found:
         # A wrong value of a changed model is one problem, however many experiments use the model.
         changed = asked.get(base, {}) if isinstance(base, str) else {}
         source = f"{path} with `set`" if change else path
-        lines = [
-            f"set: {base}.{keys[-1]}: {text}"
-            if len(keys) > 1 and keys[-1] in changed and keys[-2] in ("model", "grid")
-            else located(source, [(keys, text)])[0]
-            for keys, text in found
-        ]
+        lines = []
+        for keys, text in found:
+            if len(keys) > 1 and keys[-1] in changed and keys[-2] in ("model", "grid"):
+                scale = keys[1] if keys[0] == "scales" else "laptop"
+                where = f"{path}, scale {scale}: " if (keys, text) in between else ""
+                lines.append(f"set: {base}.{keys[-1]}: {where}{text}")
+            else:
+                lines += located(source, [(keys, text)])
         raise SpecError(list(dict.fromkeys(lines)))
     return experiments
 
@@ -163,7 +170,12 @@ def without_effect(experiment: Experiment, scale: str, changes: Mapping) -> list
     found = []
     for key in asked:
         others = {**changes, name: {other: value for other, value in asked.items() if other != key}}
-        if _values(load_experiment(experiment.path, scale, {experiment.family: others})) != _values(experiment):
+        try:
+            without = load_experiment(experiment.path, scale, {experiment.family: others})
+        except SpecError:
+            # The other changes are refused without this one, such as a new alignment with the old distances.
+            continue
+        if _values(without) != _values(experiment):
             continue
         scan = [part for part, estimator in experiment.all_estimators.items() if key in estimator.grid]
         reason = (
@@ -285,15 +297,21 @@ def _expand(path: Path, document: dict, fixed: set[str], family: Family) -> tupl
     ]
     wanted = [written.get("reads") for written in document["estimators"].values()]
     found += [(("data", name), "no estimator reads it") for name in data if name not in wanted]
-    for section, name, _ in listed if not found else ():
-        estimator = expanded[section][name]
-        wrong = [*_points_without_data(estimator), *estimator.specification.cross_checks(estimator)]
-        found += [(tuple(keys) if keys[:1] == ("model",) else (section, name, *keys), text) for keys, text in wrong]
     if found:
         return None, list(dict.fromkeys(found))
     texts = document["title"], " ".join(document["description"].split())
     sections = expanded["data"], expanded["estimators"]
     return Experiment(path, family.name, path.stem, *texts, document.get("requires", {}), *sections), []
+
+
+def _between_keys(experiment: Experiment) -> list[Problem]:
+    """Problems between several keys of an experiment whose values are valid, and with files that they name."""
+    found: list[Problem] = []
+    for section, estimators in zip(SECTIONS, (experiment.data, experiment.estimators), strict=True):
+        for name, estimator in estimators.items():
+            wrong = [*_points_without_data(estimator), *estimator.specification.cross_checks(estimator)]
+            found += [(tuple(keys) if keys[:1] == ("model",) else (section, name, *keys), text) for keys, text in wrong]
+    return list(dict.fromkeys(found))
 
 
 def _validated(
