@@ -225,3 +225,16 @@ def test_the_machine_limits_the_memory(monkeypatch):
     monkeypatch.setattr(compute.reader, "read", lambda *_, **__: None)
     al.compute("sequence_multi_index.gamp", **arguments)
     assert started == ["gaussian_sequences", "gamp"]
+
+
+@pytest.mark.parametrize("finished", [lambda chunk: None, lambda: None, lambda a, b, c, d: None, 3])
+def test_a_function_of_other_arguments_is_refused_before_the_computation(finished, monkeypatch):
+    monkeypatch.setattr(compute, "_run", lambda *arguments: pytest.fail("computed"))
+    with pytest.raises(SpecError, match="^finished: .*: allowed: a function of three arguments: a dataset"):
+        al.compute(NAME, MODEL, {"alpha": [0.1]}, finished=finished)
+
+
+def test_a_function_of_any_three_arguments_is_called():
+    calls = []
+    al.compute(NAME, MODEL, {"alpha": [0.1]}, finished=lambda *given: calls.append(given[1:]))
+    assert calls == [(1, 1)]

@@ -1,5 +1,6 @@
 """One estimator on one grid, without a file: the specifications, the chunks and the bytes of the workflow."""
 
+import inspect
 import os
 import re
 import tempfile
@@ -33,6 +34,7 @@ from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 MOST_CHUNKS = 8
 # The name of an experiment is a folder.
 MOST_LETTERS = 100
+_FINISHED = "a function of three arguments: a dataset, the number of points so far, and that of all points"
 
 
 def compute(
@@ -121,7 +123,7 @@ def compute(
         require(one, "data", data, "{name: settings} of one kind of data")
     named = isinstance(experiment, str) and len(experiment) <= MOST_LETTERS and re.fullmatch(NAME, experiment)
     require(bool(named), "experiment", experiment, f"a name of at most {MOST_LETTERS} letters a-z, 0-9 and _")
-    require(finished is None or callable(finished), "finished", finished, "a function of a dataset and two numbers")
+    require(finished is None or _takes(finished, 3), "finished", finished, _FINISHED)
     project = path_of("project", project, "a folder")
     if folder is not None:
         folder = path_of("folder", folder, "a folder")
@@ -171,6 +173,17 @@ def open(path: str | Path) -> xr.Dataset:
     True
     """
     return reader.read(path_of("path", path, "a cube"), changed=True)
+
+
+def _takes(function: Any, number: int) -> bool:
+    """Whether a call with so many arguments fits the signature of a function; one without a known signature may."""
+    try:
+        inspect.signature(function).bind(*range(number))
+    except TypeError:
+        return False
+    except ValueError:
+        pass
+    return callable(function)
 
 
 def _keys_of(model: Any, cls: type[Specification], file: Path) -> Mapping | str | None:

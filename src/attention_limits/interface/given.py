@@ -36,7 +36,7 @@ def with_names(model: Mapping) -> dict:
     for key in objects_of(model):
         value = model[key]
         name = getattr(value, "__name__", type(value).__name__)
-        name = name if name.isidentifier() else key
+        name = name if name.isidentifier() else "lambda" if name == "<lambda>" else key
         # A link of the sequence multi-index family is made by a call: a class, or a function without arguments.
         _OBJECTS[name] = value if callable(value) else lambda value=value: value
         named[key] = f"{__file__}:{name}"

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import attention_limits as al
+from attention_limits.__main__ import main
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.sequence_multi_index.links.declarations import problems_of
+from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.links.wrappers import OutputNoise
 
@@ -20,6 +22,25 @@ def square(h):
 
 def gate(h, steepness=1.0):
     return np.tanh(steepness * h[..., 0, 0]) * h[..., 1, 0]
+
+
+def first_sequence(h):
+    """Takes the first index of h for that of a row."""
+    return np.tanh(h[0]) * h[1]
+
+
+class Broken(Link):
+    rows, tokens = 1, 1
+
+    def forward(self, h):
+        return h[1]
+
+
+class Silent(Link):
+    rows, tokens = 1, 1
+
+    def forward(self, h):
+        pass
 
 
 def test_the_same_numbers_as_a_provided_link(tmp_path):
@@ -61,12 +82,39 @@ def test_the_sign_symmetry_is_found(output, rows, tokens, symmetry, tmp_path):
             r"steepnes: not a parameter of the link gate; .*did you mean steepness\?",
         ),
         ({"link": gate, "rows": 2, "noise": 0.1, "parameters": {"h": 2.0}}, "h: not a parameter of the link"),
-        ({"link": lambda h: h.sum(), "noise": 0.1}, "forward must return"),
+        ({"link": lambda h: h.sum(), "noise": 0.1}, r"lambda\(h\) must return \(n, ...\), .*gave \(\); h\[..., 0, 0\]"),
+        ({"link": first_sequence, "rows": 2, "noise": 0.1}, r"first_sequence\(h\) must return .*gave \(2, 1\)"),
+        (
+            {"link": lambda h: h[..., 0, 0] * h[1, 0, 0], "noise": 0.1},
+            r"lambda\(h\) fails for .*\(1, 1, 1\): IndexError",
+        ),
+        ({"link": lambda h: None, "noise": 0.1}, r"lambda\(h\) returned None; is `return` missing\?"),
+        ({"link": lambda h: 1 / 0, "noise": 0.1}, "ZeroDivisionError: division by zero$"),
+        ({"link": square}, "square has no channel to infer from"),
+        (
+            {"link": lambda x: x, "rows": 2},
+            "the fields calls its first argument h, not x; .*: rows: not a parameter of the link",
+        ),
+        (
+            {"link": lambda x: x, "noise": 0.1},
+            "the fields calls its first argument h, not x; .*the link lambda needs x",
+        ),
+        ({"link": Broken, "noise": 0.1}, r"Broken: forward\(h\) fails for h of shape .*IndexError"),
+        ({"link": Silent, "noise": 0.1}, r"Silent: forward\(h\) returned None; is `return` missing\?"),
     ],
 )
 def test_what_is_refused(model, said):
     with pytest.raises(SpecError, match=said):
         al.thresholds(model, solver={"nodes": 64}, replicas=2)
+
+
+@pytest.mark.parametrize("command", ["thresholds --link", "check-link"])
+def test_a_wrong_function_of_a_file_is_refused_in_one_line(command, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("def naive(h):\n    return h[0] * h[1]\n")
+    assert main([*command.split(), "mine.py:naive", "--rows", "2", "--noise", "0.1"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "naive(h) must return (n, ...), an output for each of n sequences" in line
 
 
 def test_the_name_that_a_file_defines(tmp_path):
@@ -83,7 +131,7 @@ def test_its_parameters_reach_it(tmp_path):
 
 _BODIES = {
     "list": ("return h[..., 0, 0].tolist()", None),
-    "number": ("return 1.0", r"must return \(n, \.\.\.\) .* gave \(\)"),
+    "number": ("return 1.0", r"must return \(n, \.\.\.\), .* gave \(\)"),
     "exit": ("raise SystemExit(3)", "SystemExit: 3"),
     "mean": ("return h[..., 0, 0] - h.mean()", "the outputs of some fields depend on the other fields"),
 }
@@ -106,7 +154,10 @@ def test_what_a_function_may_return(name, tmp_path):
     ("text", "problem"),
     [
         ("f = 3", "defines no class or function 'f': it is of the type int"),
-        ("def f(x):\n    return x", "rows: not a parameter .*; a function of the fields calls its first argument h"),
+        (
+            "def f(x):\n    return x",
+            "^a function of the fields calls its first argument h, not x; .*: rows: not a parameter",
+        ),
         ("import numpy as np\nf = np.vectorize(abs)", "own.py:f cannot be made: TypeError: "),
         (
             "class f:\n    def __init__(self, rows):\n        raise KeyError(rows)",

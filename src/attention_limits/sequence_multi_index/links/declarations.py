@@ -104,6 +104,9 @@ def _attribute_problems(link):
 def _forward_problems(link, h) -> Iterator[str]:
     given = h.copy()
     y = np.asarray(link.forward(given))
+    if y.ndim == 0 and y.item() is None:
+        yield "forward returned None; is `return` missing?"
+        return
     if not np.array_equal(given, h):
         yield "forward changes the fields it is given"
         return

@@ -101,7 +101,7 @@ def problem_of(link: Link) -> str:
 
     Its outputs in JAX must be those in NumPy, in double precision, and their derivatives finite.
     """
-    name = type(link).__name__
+    name = link.name
     h = np.random.default_rng(0).standard_normal((CHECKED, link.rows, link.tokens))
     y = np.asarray(link.forward(h))
     with jax.enable_x64(True):
@@ -118,7 +118,7 @@ def problem_of(link: Link) -> str:
         ) as error:
             reason = str(error).strip().splitlines()[0]
             return (
-                f"JAX cannot differentiate the forward pass of {name}: {reason} Write it with NumPy functions of h itself, "
+                f"JAX cannot differentiate the forward pass of {name}: {reason.rstrip('.')}. Write it with NumPy functions of h itself, "
                 "without np.asarray, float or if on its numbers"
             )
         found, slope = np.asarray(found), np.asarray(slope)

@@ -69,6 +69,8 @@ class Link:
 
     Attributes
     ----------
+    name : str
+        Name of the link in messages; by default that of the class.
     rows, tokens : int
         P and M: h has shape (..., P, M).
     sign_symmetry : str
@@ -99,6 +101,7 @@ class Link:
         (K,) at fields z (P M,), rows after each other, its gradient (K, P M) and Hessian (K, P M, P M).
     """
 
+    name: str
     rows: int
     tokens: int
     sign_symmetry = "all"
@@ -113,6 +116,10 @@ class Link:
     no_moments = ""
     student: tuple[str, tuple[float, ...]] | None = None
     derivatives: Callable | None = None
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        cls.name = cls.__dict__.get("name", cls.__name__)
 
     @property
     def posterior_methods(self) -> tuple[str, ...]:
@@ -188,7 +195,7 @@ def inference(link: Link) -> str:
         return forms[0].removeprefix("log_")
     reason = link.no_density or f"it defines {' and '.join(forms) or 'neither fibre nor log_likelihood'}"
     raise ValueError(
-        f"{type(link).__name__} has no channel to infer from: {reason}; give it output noise (noise: a variance > 0), or "
+        f"{link.name} has no channel to infer from: {reason}; give it output noise (noise: a variance > 0), or "
         "write one of `fibre` and `log_likelihood`"
     )
 
@@ -234,7 +241,7 @@ def require(link: Link, needs: Set[str]) -> None:
     ValueError
         If it does not, with the reason.
     """
-    name = type(link).__name__
+    name = link.name
     if not link.reads_fields and needs & {POSTERIOR, GRADIENT}:
         raise ValueError(
             f"the output of {name} does not depend on the fields (reads_fields = False); allowed: as a target of empirical risk "

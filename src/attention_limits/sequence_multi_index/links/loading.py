@@ -73,12 +73,19 @@ def load_link(model: Mapping, project: Path) -> Link:
     if own := reads_fields(make):
         rows, tokens = (parameters.pop(key, 1) for key in ("rows", "tokens"))
     allowed = {key: item for key, item in inspect.signature(make).parameters.items() if not (own and key == "h")}
+    first = next(iter(allowed), "")
+    # A function of the fields with another name of its argument, the more likely mistake than a function that makes a link.
+    of_fields = ""
+    if not (own or inspect.isclass(make) or name in PROVIDED) and (missing_first := allowed.get(first)):
+        if missing_first.default is missing_first.empty and first not in parameters:
+            of_fields = (
+                f"a function of the fields calls its first argument h, not {first}; as a function that returns a link: "
+            )
     if not any(item.kind is inspect.Parameter.VAR_KEYWORD for item in allowed.values()):
         unknown = sorted(set(parameters) - set(allowed))
         if unknown:
             raise ValueError(
-                f"{', '.join(unknown)}: not a parameter of the link {name}; {allowed_names(unknown[0], allowed)}"
-                f"{'' if inspect.isclass(make) or name in PROVIDED else '; a function of the fields calls its first argument h'}"
+                f"{of_fields}{', '.join(unknown)}: not a parameter of the link {name}; {allowed_names(unknown[0], allowed)}"
             )
     missing = [key for key, item in allowed.items() if item.default is item.empty and key not in parameters]
     missing = [
@@ -87,7 +94,7 @@ def load_link(model: Mapping, project: Path) -> Link:
         if allowed[key].kind not in (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     ]
     if missing:
-        raise ValueError(f"the link {name} needs {', '.join(missing)}")
+        raise ValueError(f"{of_fields}the link {name} needs {', '.join(missing)}")
     try:
         link = FunctionOfFields(make, rows, tokens, parameters) if own else make(**parameters)
     except ValueError:

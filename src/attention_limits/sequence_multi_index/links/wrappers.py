@@ -28,6 +28,31 @@ def reads_fields(made: Callable) -> bool:
     return not inspect.isclass(made) and next(iter(inspect.signature(made).parameters), "") == "h"
 
 
+def _require_outputs(what: str, function: Callable, h: np.ndarray) -> None:
+    """Raise ValueError, in which the function is called `what`, unless it gives one output (n, ...) for each of n fields h."""
+    try:
+        y = function(h)
+        # An array with an object in it is None where the function returns nothing.
+        shape = None if y is None or (np.ndim(y) == 0 and np.asanyarray(y).item() is None) else np.shape(y)
+    except (Exception, SystemExit) as error:
+        raise _failure(what, h, error) from None
+    if shape is None:
+        raise ValueError(f"{what} returned None; is `return` missing?")
+    if shape[:1] != h.shape[:1]:
+        raise ValueError(
+            f"{what} must return (n, ...), an output for each of n sequences: h of shape (n, rows, tokens) = {h.shape} gave "
+            f"{shape}; h[..., 0, 0] is the first row and token of all sequences, h[0] the first sequence"
+        )
+
+
+def _failure(what: str, h: np.ndarray, error: BaseException) -> ValueError:
+    """The error that reports an `error` of a function of the fields h, called `what`."""
+    keys = "; the keys rows and tokens of the model give this shape, and h[..., 0, 0] is its first row and token"
+    of_shape = keys if isinstance(error, IndexError | ValueError) else ""
+    text = f"{what} fails for h of shape (n, rows, tokens) = {h.shape}: {type(error).__name__}: {error}{of_shape}"
+    return ValueError(text)
+
+
 class FunctionOfFields(Link):
     """The link y = function(h, ...) of a plain function, for a posterior with output noise (`OutputNoise`).
 
@@ -48,18 +73,18 @@ class FunctionOfFields(Link):
 
     def __init__(self, function: Callable, rows: int, tokens: int, parameters: Mapping):
         self.rows, self.tokens = rows, tokens
+        self.name = getattr(function, "__name__", "link").strip("<>")
         self._function, self._parameters = function, dict(parameters)
         h = np.random.default_rng(0).standard_normal((_FIELDS, rows, tokens))
+        # A function that takes the first index of h for a row fails on a single sequence at the latest.
+        for fields in (h, h[:1]):
+            _require_outputs(f"{self.name}(h)", self.forward, fields)
+        flips = np.concatenate([-np.ones((1, rows)), 1.0 - 2.0 * np.eye(rows)])
         try:
-            y = np.asarray(self.forward(h))
-            flips = np.concatenate([-np.ones((1, rows)), 1.0 - 2.0 * np.eye(rows)])
+            y = self.forward(h)
             same = [np.allclose(self.forward(h * flip[:, None]), y, _ROUNDING, _ROUNDING) for flip in flips]
         except (Exception, SystemExit) as error:
-            name = getattr(function, "__name__", "link")
-            raise ValueError(
-                f"{name}(h) fails for h of shape (n, rows, tokens) = {h.shape}: {type(error).__name__}: {error}; the keys rows "
-                "and tokens of the model give this shape"
-            ) from None
+            raise _failure(f"{self.name}(h)", h, error) from None
         self.sign_symmetry = "rows" if all(same) else "all" if same[0] else "none"
 
     def forward(self, h):
@@ -98,7 +123,7 @@ class CorrelatedTokens(Link):
             raise ValueError(
                 f"token_covariance: allowed: a smallest eigenvalue ≥ {SMALLEST_EIGENVALUE}, got {values[0]:.3g}"
             )
-        self.link, self.root = link, (vectors * np.sqrt(values)) @ vectors.T
+        self.link, self.name, self.root = link, link.name, (vectors * np.sqrt(values)) @ vectors.T
         self._inverse = (vectors / np.sqrt(values)) @ vectors.T
         self._log_volume = 0.5 * float(np.log(values).sum())
         for name in ("rows", "tokens", "sign_symmetry", "rotations", "noise_dimension", "free_rows", "angles"):
@@ -151,7 +176,7 @@ class BlockMultiIndex(Link):
     tokens = 1
 
     def __init__(self, link: Link):
-        self.link = link
+        self.link, self.name = link, link.name
         self.rows, self.free_rows = link.rows * link.tokens, link.free_rows * link.tokens
         # The sign of a row is that of its fields of all tokens together: of a single field it is not free.
         self.sign_symmetry = "none" if link.sign_symmetry == "none" else "all"
@@ -205,7 +230,7 @@ class OutputNoise(Link):
     Raises
     ------
     ValueError
-        If the variance is not positive, or the link already has noise, or spikes.
+        If the variance is not positive, the link already has noise, or spikes, or its `forward` gives no output for one sequence.
     """
 
     def __init__(self, link: Link, variance: float):
@@ -214,10 +239,12 @@ class OutputNoise(Link):
         require(link, {NORMAL_TOKENS})
         if link.noise_dimension:
             raise ValueError("this link already has noise; no more can be added")
-        self.link, self.variance = link, variance
+        self.link, self.variance, self.name = link, variance, link.name
         self.rows, self.tokens, self.sign_symmetry = link.rows, link.tokens, link.sign_symmetry
         self.rotations = link.rotations
-        self._output = link.forward(np.zeros((1, link.rows, link.tokens))).shape[1:]
+        zeros = np.zeros((1, link.rows, link.tokens))
+        _require_outputs(f"{link.name}: forward(h)", link.forward, zeros)
+        self._output = np.shape(link.forward(zeros))[1:]
         self.noise_dimension = int(np.prod(self._output, dtype=int))
 
     def forward(self, h):

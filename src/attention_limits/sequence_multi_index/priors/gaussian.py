@@ -88,7 +88,7 @@ def as_prior(prior: Prior | None, link: Link) -> Prior:
     """The prior, by default standard normal weights; ValueError if it has not the rows of the link."""
     prior = standard_normal(link.rows) if prior is None else prior
     if prior.rows != link.rows:
-        raise ValueError(f"the prior has {prior.rows} rows; allowed: {link.rows}, the rows of {type(link).__name__}")
+        raise ValueError(f"the prior has {prior.rows} rows; allowed: {link.rows}, the rows of {link.name}")
     return prior
 
 

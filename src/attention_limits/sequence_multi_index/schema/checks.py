@@ -222,7 +222,7 @@ def spikes_problem(link: Link, prior: Prior) -> str:
     if not hasattr(link, "spikes") or independent:
         return ""
     return (
-        f"{type(link).__name__} has spikes; allowed: weights whose rows are not correlated, E w w^T = I, and tokens whose "
+        f"{link.name} has spikes; allowed: weights whose rows are not correlated, E w w^T = I, and tokens whose "
         "dimensions are not"
     )
 
@@ -232,7 +232,7 @@ def coupled_problem(link: Link, prior: Prior) -> str:
     if prior.symmetry(link) == "rows" or link.rows <= prior.most_coupled_rows:
         return ""
     return (
-        f"{type(link).__name__} has {link.rows} rows whose signs are not all free; allowed: for this law of the weights at "
+        f"{link.name} has {link.rows} rows whose signs are not all free; allowed: for this law of the weights at "
         f"most {prior.most_coupled_rows}"
     )
 
@@ -242,7 +242,7 @@ def rotation_problem(link: Link, prior: Prior) -> str:
     if link.rotations == 1 or prior.rotations or prior.symmetry(link) == "rows":
         return ""
     return (
-        f"{type(link).__name__} does not see rotations of the rows, and the program cannot align an estimate with the teacher; "
+        f"{link.name} does not see rotations of the rows, and the program cannot align an estimate with the teacher; "
         "allowed: gaussian, bernoulli_gauss, and binary of mean 0"
     )
 
@@ -292,9 +292,7 @@ def variance_problems(estimator, link: Link) -> Iterable[Problem]:
         return
     keys, law = ("solver", "variance"), (estimator.model.get("prior") or {"name": "gaussian"})["name"]
     if link.posterior_methods[0] != FINITE_SUM:
-        text = (
-            f"message: {type(link).__name__} samples its fields, N D times in each iteration; allowed: average, sample"
-        )
+        text = f"message: {link.name} samples its fields, N D times in each iteration; allowed: average, sample"
         yield keys, text
     elif law not in ("gaussian", "correlated"):
         yield keys, f"message: the weights are {law}; allowed: gaussian, correlated; for other laws: average, sample"

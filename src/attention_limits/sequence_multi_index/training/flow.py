@@ -142,9 +142,7 @@ class Averages:
     def __init__(self, link: Link, count: int, generator, gradient: Callable | None = None):
         signs = changes_of_sign(link)
         if count < len(signs):
-            raise ValueError(
-                f"{type(link).__name__} needs {len(signs)} nodes or more for its changes of sign, got {count}"
-            )
+            raise ValueError(f"{link.name} needs {len(signs)} nodes or more for its changes of sign, got {count}")
         variables = 2 * link.rows * link.tokens + link.noise_dimension
         self.link, self._signs = link, signs
         self._gradient = compiled_gradient(link) if gradient is None else gradient

@@ -12,7 +12,7 @@ def teacher_output(link, fields, noise):
     observed = link.observe(fields, noise)
     if observed.shape != y.shape:
         raise ValueError(
-            f"{type(link).__name__}: the squared loss compares forward, of shape {y.shape[1:]}, with observe, of shape "
+            f"{link.name}: the squared loss compares forward, of shape {y.shape[1:]}, with observe, of shape "
             f"{observed.shape[1:]}; they must agree"
         )
     return observed
