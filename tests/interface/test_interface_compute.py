@@ -230,7 +230,7 @@ def test_the_machine_limits_the_memory(monkeypatch):
 @pytest.mark.parametrize("finished", [lambda chunk: None, lambda: None, lambda a, b, c, d: None, 3])
 def test_a_function_of_other_arguments_is_refused_before_the_computation(finished, monkeypatch):
     monkeypatch.setattr(compute, "_run", lambda *arguments: pytest.fail("computed"))
-    with pytest.raises(SpecError, match="^finished: .*: allowed: a function of three arguments: a dataset"):
+    with pytest.raises(SpecError, match=r"^finished: .*: allowed: a function of three arguments: a dataset"):
         al.compute(NAME, MODEL, {"alpha": [0.1]}, finished=finished)
 
 

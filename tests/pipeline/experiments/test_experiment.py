@@ -147,8 +147,8 @@ def test_changes_are_checked_at_the_scale_of_the_run(load, toy):
     wrong = ("  paper: {estimators: {growth: {replicas: 5}}}", "  paper: {estimators: {growth: {replicas: 0}}}")
     changes = {"toy": {"steep": {"gain": 7.0}}}
     assert load(named, wrong, settings=changes).estimators["growth"].model == {"gain": 7.0}
-    for given, scale in ((changes, "paper"), ({"another_family": {"x": {}}}, "laptop"), ({}, "laptop")):
-        (found,) = problems(load, named, wrong, settings=given, scale=scale)
+    for settings, scale in ((changes, "paper"), ({"another_family": {"x": {}}}, "laptop"), ({}, "laptop")):
+        (found,) = problems(load, named, wrong, settings=settings, scale=scale)
         assert found.startswith(f"{toy.experiment}: scales.paper.estimators.growth.replicas: 0: allowed:")
 
 

@@ -116,9 +116,9 @@ def problem_of(link: Link) -> str:
             jax.errors.JAXTypeError,
             jax.errors.JAXIndexError,
         ) as error:
-            reason = str(error).strip().splitlines()[0]
+            reason = str(error).strip().splitlines()[0].rstrip(".")
             return (
-                f"JAX cannot differentiate the forward pass of {name}: {reason.rstrip('.')}. Write it with NumPy functions of h itself, "
+                f"JAX cannot differentiate the forward pass of {name}: {reason}. Write it with NumPy functions of h itself, "
                 "without np.asarray, float or if on its numbers"
             )
         found, slope = np.asarray(found), np.asarray(slope)

@@ -73,14 +73,14 @@ def load_link(model: Mapping, project: Path) -> Link:
     if own := reads_fields(make):
         rows, tokens = (parameters.pop(key, 1) for key in ("rows", "tokens"))
     allowed = {key: item for key, item in inspect.signature(make).parameters.items() if not (own and key == "h")}
-    first = next(iter(allowed), "")
-    # A function of the fields with another name of its argument, the more likely mistake than a function that makes a link.
-    of_fields = ""
-    if not (own or inspect.isclass(make) or name in PROVIDED) and (missing_first := allowed.get(first)):
-        if missing_first.default is missing_first.empty and first not in parameters:
-            of_fields = (
-                f"a function of the fields calls its first argument h, not {first}; as a function that returns a link: "
-            )
+    # A function of the fields with another name of its argument is more likely than a function that makes a link and needs one.
+    first = next(iter(allowed), "h")
+    needed = first != "h" and allowed[first].default is inspect.Parameter.empty and first not in parameters
+    of_fields = (
+        f"a function of the fields calls its first argument h, not {first}; as a function that returns a link: "
+        if needed and not (own or inspect.isclass(make) or name in PROVIDED)
+        else ""
+    )
     if not any(item.kind is inspect.Parameter.VAR_KEYWORD for item in allowed.values()):
         unknown = sorted(set(parameters) - set(allowed))
         if unknown:
