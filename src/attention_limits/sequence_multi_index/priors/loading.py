@@ -2,10 +2,14 @@
 al. 2025, arXiv:2502.00901).
 """
 
+import inspect
 from collections.abc import Mapping
 from pathlib import Path
 
-from attention_limits.pipeline.base.user_files import user_file
+import numpy as np
+
+from attention_limits.pipeline.base.errors import allowed_names
+from attention_limits.pipeline.base.user_files import object_of_file, user_file
 from attention_limits.sequence_multi_index.priors.gaussian import GaussianRows, standard_normal
 from attention_limits.sequence_multi_index.priors.prior import Prior
 
@@ -21,9 +25,9 @@ def load_prior(model: Mapping, rows: int, project: Path) -> Prior:
     ------
     ValueError
         If a covariance is not that of `rows` rows, there are too many rows, the dimensions of a token are correlated for weights
-        that are not Gaussian, or as `spectrum.load_spectrum`.
+        that are not Gaussian, or as `spectrum.load_spectrum` and `mixture_of_file`.
     """
-    rows_alone = _prior_of_rows(model.get("prior") or {"name": "gaussian"}, rows)
+    rows_alone = _prior_of_rows(model.get("prior") or {"name": "gaussian"}, rows, project)
     ratio, covariance = model.get("participation_ratio"), model.get("covariance")
     if covariance is None and ratio is None:
         return rows_alone
@@ -46,7 +50,35 @@ def spectrum_file(model: Mapping, project: Path) -> Path | None:
     return None if path is None else user_file(project, path)
 
 
-def _prior_of_rows(section: Mapping, rows: int) -> Prior:
+def prior_file(model: Mapping, project: Path) -> Path | None:
+    """The Python file below `project` that the key `prior` of a `model` names, if any."""
+    path = (model.get("prior") or {}).get("path")
+    return None if path is None else user_file(project, path.rpartition(":")[0])
+
+
+def mixture_of_file(section: Mapping, project: Path) -> np.ndarray:
+    """Shares, means and deviations (3, J) of the J parts that the function of a prior `section` lists, below `project`.
+
+    Raises ValueError if there is no such function, if it fails, or if it lists no (share, mean, deviation).
+    """
+    name, parameters = section["path"], section.get("parameters") or {}
+    made = object_of_file("prior", name, project, "function {}", callable)
+    allowed = list(inspect.signature(made).parameters)
+    if unknown := sorted(set(parameters) - set(allowed)):
+        raise ValueError(
+            f"{', '.join(unknown)}: no parameter of the prior {name}; {allowed_names(unknown[0], allowed)}"
+        )
+    try:
+        found = made(**parameters)
+        parts = np.array([tuple(part) for part in found], dtype=float)
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"the prior {name}: {type(error).__name__}: {error}") from None
+    if parts.ndim != 2 or parts.shape[1] != 3 or not np.all(np.isfinite(parts)):
+        raise ValueError(f"the prior {name} must return a list of numbers (share, mean, deviation), returns {found!r}")
+    return parts.T
+
+
+def _prior_of_rows(section: Mapping, rows: int, project: Path) -> Prior:
     # A law is imported only where it is used: an edit of it runs no other job.
     if section["name"] == "gaussian":
         return standard_normal(rows)
@@ -65,6 +97,8 @@ def _prior_of_rows(section: Mapping, rows: int) -> Prior:
         return BlockRows(section["blocks"])
     from attention_limits.sequence_multi_index.priors.mixture import MixtureRows, bernoulli_gauss, binary
 
+    if section["name"] == "file":
+        return MixtureRows(rows, *mixture_of_file(section, project).tolist())
     if section["name"] == "mixture":
         return MixtureRows(rows, section["shares"], section["means"], section["deviations"])
     return binary(rows, section["mean"]) if section["name"] == "binary" else bernoulli_gauss(rows, section["density"])

@@ -16,7 +16,7 @@ from attention_limits.sequence_multi_index.data.sequences import sample_count
 from attention_limits.sequence_multi_index.links.declarations import problems_of
 from attention_limits.sequence_multi_index.links.link import FINITE_SUM, GRADIENT, POSTERIOR, Link, require
 from attention_limits.sequence_multi_index.links.loading import code_file, code_module, load_link
-from attention_limits.sequence_multi_index.priors.loading import load_prior, spectrum_file
+from attention_limits.sequence_multi_index.priors.loading import load_prior, prior_file, spectrum_file
 from attention_limits.sequence_multi_index.priors.prior import Prior
 
 # A Sobol sequence has at most this many dimensions: the Gaussian variables of a node.
@@ -103,8 +103,9 @@ class OfLink:
 
     @classmethod
     def code_files(cls, estimator) -> Iterable[Path]:
-        """The files of the user that define the link and the covariance of the dimensions, where they exist."""
-        paths = code_file(estimator.model["link"], estimator.project), spectrum_file(estimator.model, estimator.project)
+        """The files of the user that define link, prior and covariance of the dimensions, where they exist."""
+        model, project = estimator.model, estimator.project
+        paths = code_file(model["link"], project), prior_file(model, project), spectrum_file(model, project)
         return [path for path in paths if path is not None and path.is_file()]
 
     @classmethod

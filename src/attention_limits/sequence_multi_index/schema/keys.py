@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from attention_limits.pipeline.experiments.specification import Axis, Section, Whole
 
@@ -164,6 +164,17 @@ class MixturePrior(Section):
     ))]  # fmt: skip
 
 
+class FilePrior(Section):
+    """Independent weights from a mixture that a function of the user lists."""
+
+    name: Annotated[Literal["file"], Field(description="Weights from a mixture that a Python file lists.")]
+    path: Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_][A-Za-z0-9_]*$", description=(
+        "path/to/file.py:function of the user, relative to the project folder. It returns a list of (share, mean, deviation), one for "
+        "each part; the second moment of a weight is one. `prior: path/to/file.py:function` is the same."
+    ))]  # fmt: skip
+    parameters: Annotated[dict, Field(description="Keyword arguments of the function, by name.")] | None = None
+
+
 class CorrelatedPrior(Section):
     """Normal weights; the rows of W are correlated, the dimensions independent."""
 
@@ -186,6 +197,11 @@ class BlocksPrior(Section):
         "Block of each row of W, P numbers from 1 to B; each block has D / B dimensions and at least one row. The weights of a "
         "block have the variance B."
     ))]  # fmt: skip
+
+
+def _of_file(prior):
+    """The name of a function in a file, in the place of a mapping, as the mapping."""
+    return {"name": "file", "path": prior} if isinstance(prior, str) and ":" in prior else prior
 
 
 ParticipationRatio = Annotated[float, Field(gt=0, le=1, description=(
@@ -234,11 +250,12 @@ class TeacherModel(LinkModel):
     """The link y = g(h), its parameters, and the laws of the weights and of the tokens."""
 
     prior: Annotated[
-        GaussianPrior | BinaryPrior | BernoulliGaussPrior | MixturePrior | CorrelatedPrior | BlocksPrior,
+        GaussianPrior | BinaryPrior | BernoulliGaussPrior | MixturePrior | FilePrior | CorrelatedPrior | BlocksPrior,
         Field(discriminator="name", description=(
             "Law of the weights W of the teacher, which the solver knows; second moment one. Without this key the weights are "
-            "standard normal."
-        ))
+            "standard normal. path/to/file.py:function stands for {name: file, path: path/to/file.py:function}."
+        )),
+        BeforeValidator(_of_file),
     ] | None = None  # fmt: skip
     token_covariance: Annotated[list[list[float]], Field(min_length=1, description=(
         "Covariance T between the tokens of a sequence, the same in every dimension: M rows of M numbers, positive definite, "
