@@ -169,8 +169,8 @@ class FilePrior(Section):
 
     name: Annotated[Literal["file"], Field(description="Weights from a mixture that a Python file lists.")]
     path: Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_][A-Za-z0-9_]*$", description=(
-        "path/to/file.py:function of the user, relative to the project folder. It returns a list of (share, mean, deviation), one "
-        "for each part; the second moment of a weight is one. `prior: path/to/file.py:function` is the same."
+        "path/to/file.py:function of the user, relative to the project folder. It returns a list of (share, mean, deviation), "
+        "one for each part; the second moment of a weight is one. `prior: path/to/file.py:function` is the same."
     ))]  # fmt: skip
     parameters: Annotated[dict, Field(description="Keyword arguments of the function, by name.")] | None = None
 
