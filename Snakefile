@@ -6,6 +6,7 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
+from attention_limits.interface.extras import extras
 from attention_limits.pipeline.base import provenance
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.experiments.project import load_project
@@ -27,8 +28,9 @@ report: "workflow/report/_workflow.rst"
 # Everything is validated here, before any job.
 FOLDER = Path(config.get("project", ROOT))
 try:
-    PROJECT = load_project(FOLDER, config)
-except SpecError as error:
+    with extras():
+        PROJECT = load_project(FOLDER, config)
+except (SpecError, MemoryError) as error:
     sys.exit(f"{error}")
 for note in PROJECT.unchanged:
     print(note, file=sys.stderr)

@@ -58,7 +58,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     parser = _Parser(
         prog="attention-limits",
         description="Compute, merge, draw and inspect the learning limits of attention models.",
-        epilog="Exit codes: 0 done, 1 unexpected error, or a full or read-only disk, 2 wrong input (one line per problem).",
+        epilog="Exit codes: 0 done, 1 unexpected error, little memory, full or read-only disk, 2 wrong input (one line per problem).",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {metadata.version('attention-limits')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -193,8 +193,16 @@ def _leave_the_terminal_and_the_notebook() -> None:
     os.environ.pop("MPLBACKEND", None)
 
 
+def _refused(error: SpecError | CubeError | MemoryError) -> int:
+    """Print the problems of an error, and return the exit code."""
+    problems = [f"not enough memory: {error}"] if isinstance(error, MemoryError) else error.problems
+    for problem in problems:
+        print(f"attention-limits: {without_long_words(problem)}", file=sys.stderr)
+    return 1 if isinstance(error, MemoryError) else 2
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return the exit code: 0, 1 where the disk refuses, 2 for wrong input; exceptions pass through."""
+    """Run one command and return the exit code: 0, 1 where disk or memory fails, 2 for wrong input; others pass through."""
     _leave_the_terminal_and_the_notebook()
     # A shell may have closed them (`>&-`).
     sys.stdout, sys.stderr = (stream or io.StringIO() for stream in (sys.stdout, sys.stderr))
@@ -203,7 +211,11 @@ def main(arguments: list[str] | None = None) -> int:
     except OSError:
         print("attention-limits: the working directory does not exist any more", file=sys.stderr)
         return 1
-    parser, parsers = _parser()
+    try:
+        with extras():
+            parser, parsers = _parser()
+    except (SpecError, MemoryError) as error:
+        return _refused(error)
     known, rest = parser.parse_known_args(arguments)
     options = vars(known)
     if "parameters" in options:
@@ -237,10 +249,8 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{time.process_time():.1f} s of CPU")
         # A closed pipe raises here, not at the end of the interpreter.
         sys.stdout.flush()
-    except (SpecError, CubeError) as error:
-        for problem in error.problems:
-            print(f"attention-limits: {without_long_words(problem)}", file=sys.stderr)
-        return 2
+    except (SpecError, CubeError, MemoryError) as error:
+        return _refused(error)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             # The reader of a pipe, such as `head`, has closed it.
