@@ -58,7 +58,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     parser = _Parser(
         prog="attention-limits",
         description="Compute, merge, draw and inspect the learning limits of attention models.",
-        epilog="Exit codes: 0 done, 1 unexpected error, little memory, full or read-only disk, 2 wrong input (one line per problem).",
+        epilog="Exit codes: 0 done, 1 unexpected error, too little memory or disk, 2 wrong input (one line per problem).",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {metadata.version('attention-limits')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
