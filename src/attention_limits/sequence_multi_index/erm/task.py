@@ -5,6 +5,8 @@ The tokens with positions are those of Cui et al. 2024 (arXiv:2402.03902). In al
 `data` a `DataSet`.
 """
 
+import functools
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,7 @@ import xarray as xr
 from scipy.fft import idct
 
 from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.files import canonical_json
 from attention_limits.pipeline.cubes.points import collect, points
 from attention_limits.sequence_multi_index.data.sequences import local_fields
 from attention_limits.sequence_multi_index.erm.losses import CODES, Loss, checked, checked_student, make_loss
@@ -22,6 +25,7 @@ from attention_limits.sequence_multi_index.erm.state_evolution import Order, Sol
 from attention_limits.sequence_multi_index.erm.students import student_of, target_of
 from attention_limits.sequence_multi_index.links.declarations import problems_of
 from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.links.loading import code_file
 
 # Keys of a grid that are no parameters of the links.
 NOT_OF_THE_LINKS = frozenset({"alpha", "ridge", "start_size"})
@@ -70,6 +74,18 @@ def task_at(spec: dict, at: Mapping) -> Task:
     """Links and loss at the grid values `at`. Raises SpecError for a loss or a student of the user that fails its check."""
     scanned = {key: value for key, value in at.items() if key not in NOT_OF_THE_LINKS}
     model, project = {**spec["model"], **scanned}, Path(spec["project"])
+    names = model.get("link", ""), model.get("student", {}).get("link", ""), model["loss"]
+    files = (code_file(name, project) for name in names)
+    return _task(canonical_json(model), project, tuple(path.read_bytes() for path in files if path and path.is_file()))
+
+
+@functools.lru_cache(maxsize=16)
+def _task(parameters: str, project: Path, code: tuple[bytes, ...]) -> Task:
+    """The task of a model from its `parameters` in JSON and the bytes `code` of the files of the user.
+
+    Replicas and points share it: numba compiles a loss of the user for seconds, and the files are checked once.
+    """
+    model = json.loads(parameters)
     target, student = target_of(model, project), student_of(model, project)
     if student.student is None and student.derivatives is not None:
         _check_student(student)
