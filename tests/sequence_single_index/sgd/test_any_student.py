@@ -197,7 +197,7 @@ def test_branches_are_those_of_each_sequence():
     several = []
     for student in (bend, branched_bend):
         values = functions.make_values(njit(student), 2)
-        assert (functions.of_lanes(values, 2, 2) is values) == (student is bend)
+        assert (any_student.of_lanes(values, 2, 2) is values) == (student is bend)
         problem = LinkProblem(bend, student, 2, untied=False)
         several.append(any_student.simulate(problem, D, RATE, starts, schedule, rngs(11)))
     for one, other in zip(*several, strict=True):

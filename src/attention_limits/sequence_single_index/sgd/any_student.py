@@ -6,6 +6,7 @@ A step is u <- u - (gamma / d) sum_l D_l (g_l + p_l), D_l = dl/dz_l, and the wei
 student together (arXiv:2506.02651).
 """
 
+import contextlib
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from numba import njit
 from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 
+from attention_limits.numerics.simd.float64_lanes import WIDTH
 from attention_limits.sequence_single_index.links import built_in
 from attention_limits.sequence_single_index.links.files import gradient_problem, load_function, of_one_sequence
 from attention_limits.sequence_single_index.links.geometry import gram_problem
@@ -22,7 +24,7 @@ from attention_limits.sequence_single_index.links.names import HERMITE, link_fil
 from attention_limits.sequence_single_index.sgd import any_student_kernels as kernels
 from attention_limits.sequence_single_index.sgd import functions_kernels as functions
 from attention_limits.sequence_single_index.sgd.fixed_students import Run, Update, runs_of
-from attention_limits.sequence_single_index.sgd.lanes_kernels import run_any
+from attention_limits.sequence_single_index.sgd.lanes_kernels import make_run
 
 LOSSES = {
     "half_square": functions.HALF_SQUARE,
@@ -139,6 +141,23 @@ def position_components(gram, tokens):
     return found[:, :rank]
 
 
+_run = functools.cache(make_run)
+
+
+def of_lanes(write, tokens, outputs):
+    """`write` of `functions_kernels.make_values` or `make_slopes`, or one made of it, that takes eight sequences.
+
+    Eight at once, or, if branches of the function depend on the fields, one after the other. L = `tokens`, P = `outputs`. Raises
+    NumbaError if numba cannot compile the function.
+    """
+    sizes = tokens, outputs, outputs * tokens
+    with contextlib.suppress(NumbaError):
+        write(*(np.full((size, WIDTH), 0.5) for size in sizes))
+        return write
+    write(*(np.full(size, 0.5) for size in sizes))
+    return functions.make_each(write, tokens, outputs)
+
+
 @functools.cache
 def compiled(problem):
     """The update of a `problem` (`any_student_kernels.make_update`), and its gradients at nodes
@@ -155,7 +174,7 @@ def compiled(problem):
     eight = []
     for what, function in (("target", values), ("student", slopes)):
         try:
-            eight.append(functions.of_lanes(function, L, P))
+            eight.append(of_lanes(function, L, P))
         except NumbaError as error:
             text = str(error).strip().replace("\n", "\n    ")
             raise ValueError(f"numba cannot compile the {what} for SGD:\n    {text}") from None
@@ -218,7 +237,7 @@ def simulate(problem, dimension, learning_rate, starts, schedule, generators, ba
         raise ValueError(f"the dimension must be at least {rank + 3}: teacher, positions, student and one more")
     draws, chi = batch * L * (rank + 2), L if problem.untied else 1
     update = Update(
-        functools.partial(run_any(), compiled(problem)[0]), parameters(problem, dimension, learning_rate, batch),
+        functools.partial(_run(), compiled(problem)[0]), parameters(problem, dimension, learning_rate, batch),
         draws=draws, freedom=dimension - 2 - rank, chi=chi, block=max(1, min(_BLOCK, _LARGEST // draws)),
     )  # fmt: skip
     start = np.stack([initial_state(problem, start) for start in starts], axis=1)

@@ -124,7 +124,7 @@ def make_update(target, student, loss, tokens, outputs, rank, untied):
     Parameters
     ----------
     target, student : jitted functions
-        From `make_values` and `make_slopes`, for eight sequences (`functions_kernels.of_lanes`).
+        From `make_values` and `make_slopes`, for eight sequences (`any_student.of_lanes`).
     loss : int
         HALF_SQUARE, SQUARE, NORM or LOGISTIC.
     tokens, outputs, rank : int

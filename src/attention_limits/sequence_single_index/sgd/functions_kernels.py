@@ -8,11 +8,8 @@ Arrays hold the numbers of one sequence, (n,), or of eight side by side, (n, 8):
 branches depend on the fields runs for one sequence after the other.
 """
 
-import contextlib
-
 import numpy as np
 from numba import njit, types
-from numba.core.errors import NumbaError
 from numba.extending import overload, register_jitable
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
@@ -164,17 +161,11 @@ def make_slopes(function, gradient, tokens):
     return automatic if gradient is None else given
 
 
-def of_lanes(write, tokens, outputs):
-    """`write` of `make_values` or `make_slopes` for eight sequences: arrays (L, 8), (P, 8), (P * L, 8).
+def make_each(write, tokens, outputs):
+    """`write` of `make_values` or `make_slopes` for eight sequences, one after the other: arrays (L, 8), (P, 8), (P * L, 8).
 
-    Eight at once, or, if branches of the function depend on the fields, one after the other. L = `tokens`, P = `outputs`. A
-    sequence whose fields are NaN gets NaN. Raises NumbaError if numba cannot compile the function.
+    For functions whose branches depend on the fields; L = `tokens`, P = `outputs`. A sequence whose fields are NaN gets NaN.
     """
-    sizes = tokens, outputs, outputs * tokens
-    with contextlib.suppress(NumbaError):
-        write(*(np.full((size, WIDTH), 0.5) for size in sizes))
-        return write
-    write(*(np.full(size, 0.5) for size in sizes))
 
     @njit(nogil=True)
     def each(z, values, slopes):

@@ -1,6 +1,5 @@
 """The loop over the steps of SGD, around an update of one of the modules of kernels, for many replicas, eight at once."""
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -183,12 +182,11 @@ def run_lanes(update, start, sources, parameters, work, law, ends, found):
 
 
 _ROWS, _NUMBERS, _STEPS = types.float64[:, ::1], types.float64[::1], types.int64[::1]
-# Type of an update that `run_any` takes.
+# Type of an update that the function of `make_run` takes.
 UPDATE = types.void(_ROWS, _ROWS, _ROWS, types.intp, _NUMBERS, _ROWS)
 
 
-@functools.cache
-def run_any():
+def make_run():
     """`run_lanes` for every update of the type UPDATE: compiled once, it calls the update by its address."""
     work = types.NamedTuple([_ROWS, _ROWS, types.int64[:, ::1], types.uint64[::1]], Work)
     law = types.NamedTuple([types.float64, types.boolean], Law)
