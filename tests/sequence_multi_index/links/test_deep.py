@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention, softmax_rows
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.layers import softmax_rows
 
 
 def simulate(model, weights, tokens):

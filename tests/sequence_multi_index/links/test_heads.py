@@ -7,7 +7,7 @@ from smi_tools import channel_of, node_sets, path_settings
 
 from agreement import assert_mean
 from attention_limits.sequence_multi_index.channels.posterior import denoiser
-from attention_limits.sequence_multi_index.links.attention.deep import softmax_rows
+from attention_limits.sequence_multi_index.links.attention.layers import softmax_rows
 from attention_limits.sequence_multi_index.links.attention.untied import UntiedAttention
 from attention_limits.sequence_multi_index.links.heads.learned_readout import LearnedReadout
 from attention_limits.sequence_multi_index.links.heads.multi_head import MultiHeadAttention

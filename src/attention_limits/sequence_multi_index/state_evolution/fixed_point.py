@@ -32,8 +32,6 @@ from attention_limits.sequence_multi_index.priors.overlaps import (
 from attention_limits.sequence_multi_index.priors.prior import Prior
 from attention_limits.sequence_multi_index.state_evolution.stability import ACCURACY, UNSTABLE, growth, lifted
 
-# Nodes whose own error of an overlap exceeds this number, in units of E w w^T, do not resolve it.
-LARGEST_NODE_ERROR = 0.1
 # The fixed point on this share of the nodes, one over the number, gives the error of few nodes.
 FEW = 4
 # Once a row reaches the largest overlap and no other has 1 - Q above this number, all are recovered exactly, and the iteration
@@ -352,11 +350,6 @@ def solve(
     overlap = prior.overlap(precision, EDGES[-1])
     error = np.full((size, size), np.nan) if few is None else _few_nodes_error(few, overlap, settings.warm_up)
     return OverlapFixedPoint(overlap, outcome.residual, outcome.iterations, outcome.converged, precision, error)
-
-
-def resolved_share(share, error) -> float:
-    """The `share` of outputs whose channel met its check; 0 where the nodes do not resolve the overlap of this `error` (P, P)."""
-    return float(share) if np.nanmax(error, initial=0.0) <= LARGEST_NODE_ERROR else 0.0
 
 
 def _few_nodes_error(few, overlap, share):

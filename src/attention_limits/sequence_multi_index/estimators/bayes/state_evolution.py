@@ -8,8 +8,13 @@ import numpy as np
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.channels.averages import channel_averages
-from attention_limits.sequence_multi_index.estimators.at_point import channel_at, prior_of, rows_from_one
-from attention_limits.sequence_multi_index.state_evolution.fixed_point import error_of_few_nodes, resolved_share, solve
+from attention_limits.sequence_multi_index.estimators.at_point import (
+    channel_at,
+    prior_of,
+    resolved_share,
+    rows_from_one,
+)
+from attention_limits.sequence_multi_index.state_evolution.fixed_point import error_of_few_nodes, solve
 from attention_limits.sequence_multi_index.state_evolution.free_entropy import free_entropy
 from attention_limits.sequence_multi_index.state_evolution.generalization import bayes_error, plug_in_error
 from attention_limits.sequence_multi_index.state_evolution.information import (
@@ -43,13 +48,12 @@ def run(spec, streams):
             return found
         link, Q = channel.link, point.value
         averages = channel_averages(channel, Q, nodes, solver.regularization, prior)
-        count = MORE_ERROR_NODES * solver.nodes
+        count, alpha = MORE_ERROR_NODES * solver.nodes, at["alpha"]
         error_nodes = gaussian_nodes(2 * link.rows * link.tokens, count, streams.generator("error nodes", replica))
-        alpha = at["alpha"]
         phi = free_entropy(Q, alpha, averages.log_z, solver.side_information, prior, point.precision)
-        found["free_entropy"] = phi
         found |= _information(link, prior, Q, alpha, phi, solver, error_nodes)
         return found | {
+            "free_entropy": phi,
             "error_plug_in": plug_in_error(link, prior.second_moment, Q, Q, error_nodes),
             "error_bayes": bayes_error(link, Q, error_nodes, prior),
             "resolved": resolved_share(averages.resolved, error),

@@ -10,26 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_multi_index.links.attention.base import AttentionLayers
-from attention_limits.sequence_multi_index.links.attention.layers import last_row, log_volume
+from attention_limits.sequence_multi_index.links.attention.layers import last_row, log_volume, rank_one
 from attention_limits.sequence_multi_index.links.link import TRAPEZOID, TWO_TOKEN_SAMPLING, as_floats
 
 # Most layers of linear attention, a polynomial of degree 2 * 3^(L - 1).
 MAX_LINEAR_DEPTH = 3
-
-
-def softmax_rows(scores):
-    """Softmax over the last axis of `scores`, array (..., M, M)."""
-    # Sums over the first axis of a copy: numpy is ten times slower on a last axis of two or three.
-    weights = np.moveaxis(scores, -1, 0).copy()
-    weights -= weights.max(axis=0)
-    np.exp(weights, out=weights)
-    weights /= weights.sum(axis=0)
-    return np.moveaxis(weights, 0, -1)
-
-
-def rank_one(beta, u):
-    """softmax_rows(beta u u^T), array (..., M, M), of score roots u (..., M)."""
-    return softmax_rows(beta * u[..., :, None] * u[..., None, :])
 
 
 @dataclass(frozen=True)

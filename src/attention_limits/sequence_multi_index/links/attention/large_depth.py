@@ -18,8 +18,13 @@ from functools import cache
 import numpy as np
 
 from attention_limits.sequence_multi_index.links.attention.base import require_attention
-from attention_limits.sequence_multi_index.links.attention.deep import rank_one
-from attention_limits.sequence_multi_index.links.attention.layers import apply, last_row, layer_product, log_volume
+from attention_limits.sequence_multi_index.links.attention.layers import (
+    apply,
+    last_row,
+    layer_product,
+    log_volume,
+    rank_one,
+)
 from attention_limits.sequence_multi_index.links.link import Link, require_shape
 
 # Nodes of the average over h, and tolerance of the solution in t. A node averages over its tokens too: beyond eight tokens their

@@ -1,4 +1,4 @@
-"""Common parts of links made of attention layers: the product of the layers, and the inversion of attention over two tokens.
+"""Common parts of links made of attention layers: softmax, the product of layers, and the inversion of attention over two tokens.
 
 The layers are those of Troiani et al. 2025 (arXiv:2502.00901), the inversion is derived in this module.
 """
@@ -8,6 +8,21 @@ import numpy as np
 from attention_limits.numerics.solvers.small_systems import solve
 
 TWO_TOKENS = "the output is inverted for two tokens only (tokens: 2)"
+
+
+def softmax_rows(scores):
+    """Softmax over the last axis of `scores`, array (..., M, M)."""
+    # Sums over the first axis of a copy: numpy is ten times slower on a last axis of two or three.
+    weights = np.moveaxis(scores, -1, 0).copy()
+    weights -= weights.max(axis=0)
+    np.exp(weights, out=weights)
+    weights /= weights.sum(axis=0)
+    return np.moveaxis(weights, 0, -1)
+
+
+def rank_one(beta, u):
+    """softmax_rows(beta u u^T), array (..., M, M), of score roots u (..., M)."""
+    return softmax_rows(beta * u[..., :, None] * u[..., None, :])
 
 
 def layer_product(h, attention, keep, gain=1.0):

@@ -10,13 +10,13 @@ import numpy as np
 
 from attention_limits.sequence_multi_index.links.attention import all_fields
 from attention_limits.sequence_multi_index.links.attention.base import AttentionLayers
-from attention_limits.sequence_multi_index.links.attention.deep import rank_one
 from attention_limits.sequence_multi_index.links.attention.layers import (
     apply,
     inverse_of_two,
     layer_product,
     log_jacobian,
     log_normal,
+    rank_one,
     score_root,
     signed_pairs,
 )

@@ -19,8 +19,7 @@ import numpy as np
 
 from attention_limits.numerics.solvers.small_systems import solve
 from attention_limits.sequence_multi_index.links.attention.base import AttentionLayers
-from attention_limits.sequence_multi_index.links.attention.deep import softmax_rows
-from attention_limits.sequence_multi_index.links.attention.layers import apply, inverse_of_two
+from attention_limits.sequence_multi_index.links.attention.layers import apply, inverse_of_two, softmax_rows
 
 
 @dataclass(frozen=True)

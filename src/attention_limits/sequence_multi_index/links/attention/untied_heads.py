@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_multi_index.links.attention.base import AttentionLayers
-from attention_limits.sequence_multi_index.links.attention.deep import softmax_rows
-from attention_limits.sequence_multi_index.links.attention.layers import head_weights, require_heads
+from attention_limits.sequence_multi_index.links.attention.layers import head_weights, require_heads, softmax_rows
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_multi_index.links.attention.base import require_attention
-from attention_limits.sequence_multi_index.links.attention.deep import softmax_rows
-from attention_limits.sequence_multi_index.links.attention.layers import head_weights, require_heads
+from attention_limits.sequence_multi_index.links.attention.layers import head_weights, require_heads, softmax_rows
 from attention_limits.sequence_multi_index.links.link import Link, require_shape
 
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.sequence_multi_index.links.attention.base import AttentionLayers
-from attention_limits.sequence_multi_index.links.attention.deep import softmax_rows
 from attention_limits.sequence_multi_index.links.attention.layers import (
     TWO_TOKENS,
     apply,
     head_weights,
     inverse_of_two,
     require_heads,
+    softmax_rows,
 )
 
 
