@@ -6,9 +6,9 @@ import pytest
 import attention_limits as al
 from attention_limits.numerics.probability.gaussian_nodes import MOST_WIDE
 from attention_limits.sequence_multi_index.channels.averages import node_dimension, output_nodes
+from attention_limits.sequence_multi_index.estimators.at_point import LARGEST_NODE_ERROR, resolved_share
 from attention_limits.sequence_multi_index.links.linear import Linear
 from attention_limits.sequence_multi_index.links.wrappers import OutputNoise
-from attention_limits.sequence_multi_index.estimators.at_point import LARGEST_NODE_ERROR, resolved_share
 
 COPIES, SAMPLES = 40, 1.0
 
