@@ -20,8 +20,9 @@ endif
 
 # The messages of Snakemake are in .snakemake/log.
 run: $(STAMP)
-	$(SNAKEMAKE) $(addprefix --prioritize ,$(FIRST)) -- all landing
+	$(SNAKEMAKE) $(addprefix --prioritize ,$(FIRST)) -- all
 	@$(MAKE) --no-print-directory report explorer SCALE=$(SCALE) FIGURES=$(FIGURES)
+	@$(SNAKEMAKE) -R landing -- landing
 	@.venv/bin/attention-limits summary --scale $(SCALE)
 
 # Only the environment.

@@ -38,7 +38,14 @@ def test_the_page_of_a_run(opened, landing, width):
     visible = page.locator("article:visible")
     assert [visible.nth(i).get_attribute("id") for i in range(visible.count())] == ["aim_fig1_left"]
     assert page.text_content("#count") == "1 of 3 figures"
+    # A link shows the same figures; words that no figure has are answered.
+    assert page.evaluate("location.hash") == "#find=hardmax%20POSITION"
+    other = opened(page.url, width)
+    assert (other.input_value("#find"), other.locator("article:visible").count()) == ("hardmax POSITION", 1)
+    page.fill("#find", "no such word")
+    assert page.text_content("#count") == "No figure has all these words. Try one word, or a part of it."
     page.fill("#find", "")
+    assert (page.evaluate("location.hash"), page.text_content("#count")) == ("", "")
     assert page.locator("article:visible").count() == 3
     assert page.locator("section:visible").count() == 2
     assert page.problems == []

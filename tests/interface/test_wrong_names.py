@@ -7,6 +7,8 @@ import pytest
 import attention_limits as al
 from attention_limits.__main__ import _parser, main
 from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.experiments.project import load_project
+from toy import REPOSITORY
 
 EXACT = "attention_indexed.state_evolution"
 MODEL = {"channel": "linear", "tokens": 2, "ratio": 0.5}
@@ -75,7 +77,7 @@ def test_a_figure_that_is_meant(tmp_path, capsys):
     ("grid", "said"),
     [
         ([0.1], 'grid: [0.1]: allowed: a mapping of values by key: {"alpha": [0.1, 0.2]} or {"alpha": {"start": '),
-        ({"alpha": "0:1:3"}, "grid.alpha: '0:1:3': allowed: {start, stop, num}, and spacing: log if wanted, or "),
+        ({"alpha": "0:1:3"}, "grid.alpha: '0:1:3': allowed: a number, a list of numbers, or {start, stop, num}, "),
         ({"alpha": [0.1, "b"]}, 'grid.alpha[1]: "b": allowed: a number'),
         ({"alpha": []}, "grid.alpha: []: allowed: a list of at least 1 items"),
     ],
@@ -96,3 +98,61 @@ def test_the_help_of_a_command_ends_with_an_example_that_parses(name):
     assert (program, words[0]) == ("attention-limits", name)
     known, rest = parser.parse_known_args(words)
     assert "parameters" in vars(known) or not rest
+
+
+LINEAR = {"channel": "linear", "tokens": 2}
+
+
+@pytest.mark.parametrize(
+    ("model", "grid", "said"),
+    [
+        (
+            {"ratio": 0.5},
+            {"alpha": "0:0.2:3"},
+            "grid.alpha: '0:0.2:3': allowed: a number, a list of numbers, or {start, stop, num}",
+        ),
+        ({"ratio": 0.5}, {"alpha": ["big"]}, 'grid.alpha[0]: "big": allowed: a number'),
+        ({}, {"alpha": [0.1], "ratio": {0.5}}, "grid.ratio: {0.5}: allowed: a list, because a set has no order"),
+    ],
+)
+def test_axes_in_other_forms(model, grid, said):
+    with pytest.raises(SpecError) as caught:
+        al.compute("attention_indexed.state_evolution", {**LINEAR, **model}, grid)
+    (line,) = caught.value.problems
+    assert line.startswith(said)
+    assert "One value" not in line
+
+
+def test_what_a_name_or_a_path_most_likely_means():
+    with pytest.raises(SpecError, match=r"^model: 'softmax': is a channel; write {.channel.: 'softmax', "):
+        al.thresholds("softmax")
+    with pytest.raises(
+        SpecError, match=r"^the link links/swing\.py needs the name of its function or class: links/swing\.py:name$"
+    ):
+        al.thresholds("links/swing.py")
+    for call in (al.table, al.plot):
+        with pytest.raises(SpecError, match=r"write al\.open\('x\.nc'\)$"):
+            call("x.nc")
+
+
+@pytest.mark.parametrize(
+    ("changes", "lines"),
+    [
+        (
+            {"two_layers": {"skip": 0.5}},
+            ['--config: set: two_layers: the family is missing; allowed: {family: {two_layers: {"skip": 0.5}}}'],
+        ),
+        (
+            {"attention_indexed": {"skip": 0.5}},
+            [
+                '--config: set: attention_indexed: the model is missing; allowed: {attention_indexed: {model: {"skip": 0.5}}}'
+            ],
+        ),
+        ({"attention_indexed": {"softmax_two_tokens": {"tokns": 3}}}, ["did you mean tokens?"]),
+    ],
+)
+def test_wrong_changes_have_one_line(changes, lines):
+    with pytest.raises(SpecError) as caught:
+        load_project(REPOSITORY, {"set": changes})
+    assert len(caught.value.problems) == len(lines)
+    assert all(found.endswith(line) for found, line in zip(caught.value.problems, lines, strict=True))

@@ -164,12 +164,16 @@ def export_command(cube: Path, csv: Path | None, parquet: Path | None, aggregate
         print(to_csv(frame), end="")
 
 
-def explore_command(cubes: list[Path], output: Path, project: Path) -> None:
-    """Write `cubes` as one offline page, the file `output`, with the figures and the published numbers of a `project`."""
+def explore_command(cubes: list[Path], output: Path | None, project: Path) -> None:
+    """Write `cubes` as one offline page, the file `output`, with the figures and the published numbers of a `project`.
+
+    Without `output` the page is that of `al.explore`.
+    """
     from attention_limits.interface.explorer import explore
 
-    explore(cubes, output, project)
-    print(f"{output}: {len(cubes)} cubes, {output.stat().st_size / 1e6:.1f} MB")
+    output = explore(cubes, output, project)
+    count = f"{len(cubes)} {'cube' if len(cubes) == 1 else 'cubes'}"
+    print(f"{output}: {count}, {output.stat().st_size / 1e6:.1f} MB")
 
 
 def estimators_command() -> None:

@@ -68,7 +68,13 @@ def add(commands: Any) -> None:
         "explore", "write cubes as one offline page for a browser", "results/cubes/*/*.nc --output cubes.html"
     )
     explore.add_argument("cubes", type=path, nargs="+", metavar="CUBE")
-    explore.add_argument("--output", "-o", type=path, required=True, metavar="EXPLORER.html")
+    explore.add_argument(
+        "--output",
+        "-o",
+        type=path,
+        metavar="EXPLORER.html",
+        help="the page (default: beside a single cube, else explorer.html)",
+    )
     explore.add_argument(
         "--project",
         type=path,

@@ -15,7 +15,7 @@ from attention_limits.pipeline.experiments.estimator import Experiment
 from attention_limits.pipeline.experiments.figures import Figure, read_caption
 from attention_limits.pipeline.experiments.project import Run, load_project
 
-# Pages that a run writes beside this one; the last two follow after it (`make report explorer`).
+# Pages that a run writes beside this one, if they are there (`make report explorer`).
 PAGES = {
     "audit.md": "audit of published numbers",
     "explorer.html": "explorer of all cubes",
@@ -37,8 +37,8 @@ def landing_command(project: Path, output: Path, run: Run) -> None:
     loaded = load_project(project, {**run.plain(), "figures": "all"})
     drawn = [figure for figure in loaded.figures.values() if Path(figure.paths(run.folder)[1]).exists()]
 
-    made = {name: text for name, text in PAGES.items() if name != "audit.md" or Path(run.folder, name).exists()}
-    pages = [_link(Path(run.folder, name), text, output.parent) for name, text in made.items()]
+    made = {Path(run.folder, name): text for name, text in PAGES.items()}
+    pages = [_link(path, text, output.parent) for path, text in made.items() if path.exists()]
     flags: dict[tuple[str, str], str] = {}
     for figure in drawn:
         for name, cube in figure.cubes.items():
@@ -98,9 +98,10 @@ def _card(figure: Figure, run: Run, folder: Path, flags: dict[tuple[str, str], s
         look = "" if state == SOUND else ' class="failed"'
         links = [
             _link(cube.cube_path(run.folder), "file", folder),
-            _link(Path(run.folder, "explorer.html"), "explore", folder, f"#cube={figure.family}/{name}"),
             _link(cube.path, "specification", folder),
         ]
+        if (explorer := Path(run.folder, "explorer.html")).exists():
+            links.insert(1, _link(explorer, "explore", folder, f"#cube={figure.family}/{name}"))
         cubes.append(f"<li>{escape(name)} ({', '.join(links)}): <span{look}>{escape(state)}</span></li>")
     failing_cubes = sum(flags[figure.family, name] != SOUND for name in figure.cubes)
     count = f"{len(cubes)} {'cube' if len(cubes) == 1 else 'cubes'}"

@@ -4,7 +4,7 @@ import inspect
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -24,10 +24,10 @@ from attention_limits.pipeline.base.progress import compilation_reported, progre
 from attention_limits.pipeline.cubes import reader
 from attention_limits.pipeline.cubes.chunks import is_current, merge
 from attention_limits.pipeline.experiments.estimator import Estimator, Experiment
-from attention_limits.pipeline.experiments.experiment import Family
+from attention_limits.pipeline.experiments.experiment import AXIS, Family
 from attention_limits.pipeline.experiments.grid import Chunk, single
 from attention_limits.pipeline.experiments.messages import json_schema
-from attention_limits.pipeline.experiments.specification import NAME, Specification, fields
+from attention_limits.pipeline.experiments.specification import NAME, ONE_VALUE, Specification, fields
 from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 
 # The replicas are cut into at most this many chunks. A kill loses only the running chunk; each chunk appears when it is done.
@@ -208,7 +208,7 @@ def _document(
     workers: int,
 ) -> dict:
     """The content that an experiment file with the same meaning has."""
-    axes, replicas = {key: _axis(values) for key, values in (grid or {}).items()}, _plain(replicas)
+    axes, replicas = {key: _axis(key, values) for key, values in (grid or {}).items()}, _plain(replicas)
     # No queue limits the memory, but the machine does.
     resources = {"memory": max(100, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (10**6 * workers))}
     written = {"grid": axes, "replicas": replicas, "solver": _plain(solver or {}), "resources": resources}
@@ -253,7 +253,8 @@ def _require_file(keys: list[str], workers: int, folder: str | Path | None) -> N
         raise SpecError([f"{name}: not with an object as model.{key}; {hint}" for name in refused for key in keys])
 
 
-def _axis(values: Any) -> Any:
+def _axis(key: str, values: Any) -> Any:
+    require(not isinstance(values, Set), f"grid.{key}", values, "a list, because a set has no order")
     if isinstance(values, Mapping | str):
         return _plain(values)
     # An array of numbers and texts would hold texts alone.
@@ -279,11 +280,14 @@ def _placed(problem: str, places: Iterable[tuple[str, str]]) -> str:
 
 def _as_a_sequence(problem: str) -> str:
     """A problem with one of the values of a grid key as the caller wrote them: `grid.alpha[0]`, not `grid.alpha.values.0`."""
-    return re.sub(
+    placed = re.sub(
         r"^grid\.(\w+)\.values(?:\.(\d+))?:",
         lambda found: f"grid.{found[1]}{f'[{found[2]}]' if found[2] else ''}:",
         problem,
     )
+    if not placed.startswith("grid."):
+        return placed
+    return placed.replace(AXIS, f"a number, a list of numbers, or {AXIS}").replace(f" ({ONE_VALUE})", "")
 
 
 def _run(made: Experiment, estimator: Estimator, task: Task, workers: int, finished: Callable | None) -> None:

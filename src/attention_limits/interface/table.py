@@ -108,7 +108,8 @@ def require_cube(cube: xr.Dataset) -> None:
     """Raise SpecError unless `cube` is a Dataset with variables."""
     if not isinstance(cube, xr.Dataset) or not cube.data_vars:
         empty = " without variables" if isinstance(cube, xr.Dataset) else ""
-        raise SpecError([f"cube: {type(cube).__name__}{empty}; allowed: a Dataset that compute or open returns"])
+        path = f"; write al.open({str(cube)!r})" if isinstance(cube, str | Path) else ""
+        raise SpecError([f"cube: {type(cube).__name__}{empty}; allowed: a Dataset that compute or open returns{path}"])
 
 
 def grid_keys(cube: xr.Dataset) -> list[str]:

@@ -81,8 +81,12 @@ def thresholds(
     A link has errors over scramblings of the nodes: `al.thresholds("phase_retrieval")`, or `al.thresholds({"link": "product",
     "rows": 2})`. This takes seconds to minutes.
     """
+    from attention_limits.attention_indexed.channels.names import NAMES
     from attention_limits.interface.whole import Whole
+    from attention_limits.sequence_multi_index.links.loading import PROVIDED
 
+    if isinstance(model, str) and model in NAMES and model not in PROVIDED:
+        raise SpecError([f'model: {model!r}: is a channel; write {{"channel": {model!r}, "tokens": 2, "ratio": 0.5}}'])
     model = model if isinstance(model, Mapping) else bare(model, "link")
     require(isinstance(solver, Mapping | None), "solver", solver, "a mapping of settings")
     seed, project = whole_number("seed", seed, 0), path_of("project", project, "a folder")

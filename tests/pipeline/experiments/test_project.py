@@ -119,7 +119,7 @@ def test_a_variant_by_set(toy):
     assert problems(toy, {"set": {"tyo": {}}}) == [
         f"--config: set: 'tyo': no folder {toy}/config/tyo/experiments; did you mean toy?"
     ]
-    assert problems(toy, {"set": {"toy": {"steep": 4.0}}})[0].startswith("--config: set.toy.steep: 4.0: allowed: a map")
+    assert problems(toy, {"set": {"toy": {"steep": 4.0}}})[0].startswith("--config: set: toy: the model is missing")
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,9 @@ SCALES = ("laptop", "paper", "smoke")
 # The sections of a file that list what to compute, by name of the estimator or kind of data.
 SECTIONS = ("data", "estimators")
 
+# The forms of the axis of a grid key in a file.
+AXIS = "{start, stop, num}, and spacing: log if wanted, or {values: [...]}"
+
 _Text = Annotated[str, Field(min_length=1)]
 # Letters of any script; nothing that a shell reads as a command.
 _Path = Annotated[str, Field(pattern=r"^\w[\w ./-]*$")]
@@ -350,9 +353,7 @@ def _axis(axis) -> tuple[list[float], list[Problem]]:
     form = Values if isinstance(axis, dict) and "values" in axis else Range
     _, wrong = validated(form, axis)
     if any(not keys for keys, _ in wrong):
-        return [], [
-            ((), f"{shown(axis)}: allowed: {{start, stop, num}}, and spacing: log if wanted, or {{values: [...]}}")
-        ]
+        return [], [((), f"{shown(axis)}: allowed: {AXIS}")]
     try:
         return ([], wrong) if wrong else (axis_values(axis), [])
     except ValueError as error:

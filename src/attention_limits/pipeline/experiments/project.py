@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from attention_limits.pipeline.base.errors import SpecError, did_you_mean
+from attention_limits.pipeline.base.provenance import PACKAGE, has_module
 from attention_limits.pipeline.base.user_files import user_file
 from attention_limits.pipeline.experiments.estimator import Experiment
 from attention_limits.pipeline.experiments.experiment import load_experiment, without_effect
@@ -45,6 +46,18 @@ def _listed(value):
     return [name.strip() for name in value.split(",")] if isinstance(value, str) and value != "all" else value
 
 
+def _changes(value):
+    """The changes as `typed`; those without their family get a message of their own."""
+    value = typed(value)
+    for name, item in value.items() if isinstance(value, dict) else ():
+        if isinstance(item, dict) and item and not any(isinstance(inner, dict) for inner in item.values()):
+            form, what = f"{{family: {{{name}: {json.dumps(item)}}}}}", "the family is missing"
+            if has_module(f"{PACKAGE}.{name}"):
+                form, what = f"{{{name}: {{model: {json.dumps(item)}}}}}", "the model is missing"
+            raise ValueError(f"{name}: {what}; allowed: {form}")
+    return value
+
+
 class Run(Section):
     """The options of one run of the workflow. They contain no parameter of an experiment."""
 
@@ -70,7 +83,7 @@ class Run(Section):
     )
     set: Annotated[
         dict[Name, dict[Name, dict]],
-        BeforeValidator(typed),
+        BeforeValidator(_changes),
         Field(
             description=(
                 "Changes: family, then name of a model, then key and value; or family, then name of an experiment, then an "
@@ -211,8 +224,10 @@ def load_project(root: Path, config: dict | None = None) -> Project:
         figures |= mine
         not_drawn |= {name: [absent[cube] for cube in cubes] for name, cubes in others.items()}
     if found:
-        # A wrong change appears in each experiment of the family.
-        raise SpecError(list(dict.fromkeys(found)))
+        # A wrong change appears in each experiment of the family, an unknown key with the keys that its estimators allow.
+        raise SpecError(
+            list({re.sub("(^set: .*: unknown key;).*", r"\1", line): line for line in reversed(found)}.values())[::-1]
+        )
     project = Project(run, experiments, figures, tuple(left_out), tuple(unchanged), not_drawn)
     if in_the_way := project.in_the_way():
         raise SpecError(in_the_way)

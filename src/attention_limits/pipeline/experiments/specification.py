@@ -27,6 +27,7 @@ def _whole(value):
 
 
 Whole = Annotated[int, BeforeValidator(_whole)]
+ONE_VALUE = "One value of the axis"
 # A name in targets and in the lines of the shell.
 NAME = "^[a-z][a-z0-9_]*$"
 Name = Annotated[str, Field(pattern=NAME)]
@@ -62,7 +63,7 @@ class Range(Section):
 class Values(Section):
     """A list of values."""
 
-    values: list[Annotated[float, Field(description="One value of the axis.")]] = Field(
+    values: list[Annotated[float, Field(description=f"{ONE_VALUE}.")]] = Field(
         min_length=1, max_length=100_000, description="The values, strictly increasing."
     )
 

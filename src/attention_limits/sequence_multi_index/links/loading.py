@@ -121,6 +121,8 @@ def code_module(name: str) -> str | None:
 
 def _maker(name: str, project: Path) -> Callable[..., Link]:
     if code_file(name, project) is None:
+        if name.endswith(".py"):
+            raise ValueError(f"the link {name} needs the name of its function or class: {name}:name")
         if name not in PROVIDED:
             raise ValueError(f"no link {name!r}; {allowed_names(name, PROVIDED, ', or path/to/file.py:name')}")
         return getattr(importlib.import_module(code_module(name)), PROVIDED[name].partition(":")[2])
