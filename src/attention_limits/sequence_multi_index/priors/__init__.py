@@ -9,7 +9,7 @@ In reading order:
 - overlaps: Q and Q_hat as coordinates of an iteration
 - spectrum, correlated_dimensions: Gaussian weights of tokens whose dimensions are correlated
 - blocks: rows that read blocks of the dimensions
-- mixture: binary, sparse and other weights
+- mixture, mixture_kernels: binary, sparse and other weights
 - loading: priors by the keys of a model
 
 May import it: channels, data, state evolution, GAMP, weak recovery, erm, schema, estimators, reports.

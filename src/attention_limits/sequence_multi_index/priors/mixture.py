@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.sequence_multi_index.priors.mixture_kernels import posterior_averages
 from attention_limits.sequence_multi_index.priors.overlaps import LARGEST_OVERLAP
 from attention_limits.sequence_multi_index.priors.prior import Prior, WeightPosterior
 
@@ -153,16 +154,19 @@ class MixtureRows(Prior):
 
     def _on_nodes(self, root, precision) -> Averages:
         noise, chosen = _nodes(self.rows, tuple(np.exp(self._log_shares)))
-        factors = [
-            np.linalg.cholesky(np.eye(self.rows) + root @ np.diag(deviation**2) @ root)
-            for deviation in self._deviations
-        ]
-        points = (self._means[chosen] @ root + np.einsum("npq,nq->np", np.array(factors)[chosen], noise)) @ root
-        found = self.posterior(points, precision)
-        halves = found.covariance.reshape(2, -1, self.rows, self.rows).mean(axis=1)
-        return Averages(
-            halves.mean(axis=0), float(found.log_normaliser.mean()), float(np.max(np.abs(halves[0] - halves[1])))
+        spreads = np.eye(self.rows) + root @ (self._deviations[:, :, None] ** 2 * root)
+        centres = self._means @ precision
+        matrices = np.eye(self.rows) + self._deviations[:, :, None] * precision * self._deviations[:, None]
+        covariances = self._deviations[:, :, None] * np.linalg.inv(matrices) * self._deviations[:, None]
+        volumes = np.linalg.slogdet(matrices)[1]
+        constants = self._log_shares - 0.5 * np.sum(self._means * centres, axis=1) - 0.5 * volumes
+        terms = root @ np.linalg.cholesky(spreads), self._means, centres, covariances, constants
+        half = len(noise) // 2
+        first, second = (
+            posterior_averages(noise[part], chosen[part], *terms) for part in (slice(half), slice(half, None))
         )
+        error = float(np.max(np.abs(first[0] - second[0])))
+        return Averages(0.5 * (first[0] + second[0]), 0.5 * (first[1] + second[1]), error)
 
     def _on_lines(self, root, precision) -> Averages:
         fine, coarse, normaliser = np.zeros((self.rows, self.rows)), np.zeros((self.rows, self.rows)), 0.0
