@@ -18,7 +18,6 @@ import numpy as np
 from scipy.special import ndtr
 
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index.priors.mixture_kernels import posterior_averages
 from attention_limits.sequence_multi_index.priors.overlaps import LARGEST_OVERLAP
 from attention_limits.sequence_multi_index.priors.prior import Prior, WeightPosterior
 
@@ -153,6 +152,9 @@ class MixtureRows(Prior):
         return self._on_lines(root, precision) if self._lines else self._on_nodes(root, precision)
 
     def _on_nodes(self, root, precision) -> Averages:
+        # A late import: the specification makes priors, and imports nothing that compiles.
+        from attention_limits.sequence_multi_index.priors.mixture_kernels import posterior_averages
+
         noise, chosen = _nodes(self.rows, tuple(np.exp(self._log_shares)))
         spreads = np.eye(self.rows) + root @ (self._deviations[:, :, None] ** 2 * root)
         centres = self._means @ precision
