@@ -19,7 +19,7 @@ from attention_limits.plotting import (
 )
 
 # Logarithmic axes begin at this error.
-LOWEST = 1e-3
+LOWEST = 1e-2
 
 
 @house_style
@@ -44,7 +44,7 @@ def draw(cubes):
     panels[0].plot([], [], color=KEY, label="state evolution")
     panels[0].plot([], [], "v", color=KEY, markersize=4, label="gradient descent, one start")
     panels[0].plot([], [], "*", color=KEY, label="limit of many starts")
-    panels[0].set(ylabel=r"error $\|S_l - \hat S_l\|_F^2/d$", ylim=(LOWEST, None))
+    panels[0].set(ylabel=r"error $\|S_l - \hat S_l\|_F^2/d$, without traces", ylim=(LOWEST, None))
     legend_below(figure, panels, ncols=3)
     return figure
 
