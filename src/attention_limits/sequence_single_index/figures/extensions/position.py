@@ -20,7 +20,7 @@ def draw(cubes):
     banded_line(axes, diffusion.dimension, median, error, POSITIONAL, "diffusion of $(e, m)$, median")
     _medians(axes, without, "s", NEUTRAL, "SGD without positional encoding")
     axes.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel="steps until $e^2 + m^2 > 1/4$")
-    axes.set_xticks(cube.dimension, [f"{value:g}" for value in cube.dimension.values], minor=False)
+    axes.set_xticks(diffusion.dimension, [f"{value:g}" for value in diffusion.dimension.values], minor=False)
     axes.set_xticks([], minor=True)
     legend_below(figure, axes, ncols=1)
     return figure
