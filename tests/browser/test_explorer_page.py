@@ -139,6 +139,7 @@ def test_the_address_remembers_the_state(page, shown):
     other.context.close()
     lost = shown(page.url.partition("#")[0] + "#cube=a/b&variable=c&at.alpha=x")
     assert lost.text_content("#title") == "Curves of softmax attention"
+    assert "This page has no cube a/b; it shows attention_indexed/softmax." in lost.text_content("#notes")
     assert lost.problems == other.problems == []
     lost.context.close()
 
@@ -165,6 +166,9 @@ def test_by_keyboard(page):
                 "document.activeElement.id || document.activeElement.name || document.activeElement.parentNode.id"
             )
         )
+    # No button of Plotly stands between the variable and the axes.
+    assert page.locator("#plot .modebar-btn").count() > 0
+    assert page.locator("#plot .modebar-btn:not([tabindex='-1'])").count() == 0
     assert {"cube", "variable", "key", "x", "color", "replicas", "logx", "logy", "csv", "svg"} <= reached
     page.focus("#key button")
     page.keyboard.press("Enter")
@@ -195,3 +199,15 @@ def test_the_picture_as_svg_has_a_legend(page):
     text = started.value.path().read_text(encoding="utf-8")
     assert text.startswith("<svg")
     assert 'class="legend"' in text
+
+
+def test_a_variable_without_values_says_so(shown, cubes, tmp_path):
+    cube = al.open(cubes[0])
+    write_atomic(cube.assign(mmse=cube.mmse * np.nan), tmp_path / "empty.nc")
+    page = shown(al.explore(tmp_path / "empty.nc").as_uri())
+    page.select_option("#variable", "mmse")
+    page.wait_for_function(
+        "document.getElementById('notes').textContent.startsWith('This variable has no value here.')"
+    )
+    assert page.evaluate("document.getElementById('plot').layout.xaxis.visible") is False
+    assert page.problems == []

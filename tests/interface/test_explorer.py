@@ -1,6 +1,7 @@
 """The data of the explorer are the numbers of the cube, the flags and the published values that belong to it."""
 
 import base64
+import json
 import re
 import zlib
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 import xarray as xr
 
 import attention_limits as al
-from attention_limits.interface.explorer import OPENS, described
+from attention_limits.interface.explorer import OPENS, _first, described
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 
@@ -127,3 +128,11 @@ def test_one_path_or_cubes_in_memory(tmp_path, monkeypatch):
     assert re.findall('"name": "(mine|other)"', page.read_text(encoding="utf-8")) == ["mine", "other"]
     with pytest.raises(SpecError, match="allowed: a Dataset that compute or open returns"):
         al.explore(xr.Dataset())
+
+
+def test_a_cube_opens_on_what_a_fit_is_for_and_not_on_what_it_minimises():
+    along = xr.DataArray([1.0, 2.0], dims="alpha")
+    cube = xr.Dataset({"training_loss": along, "pair_objective": along, "test_loss": along}, {"alpha": [0.1, 0.2]})
+    cube.attrs["spec"] = json.dumps({"estimators": {"fit": {"grid": {"alpha": [0.1, 0.2]}}}})
+    variables = {name: {"role": "result", "dims": ["alpha"], "labels": None} for name in map(str, cube)}
+    assert _first(variables, cube, list(variables)) == "test_loss"

@@ -8,6 +8,7 @@ const cubes = JSON.parse(document.getElementById("cubes").textContent);
 const element = (id) => document.getElementById(id);
 const NARROW = matchMedia("(max-width: 45rem)"), TOUCH = matchMedia("(pointer: coarse)");
 let cube, variable, shown; // `shown`: the rows of the picture, which the CSV holds
+let lost = ""; // the cube that an address names and the page does not have
 let address; // the hash of the address that the page has written last
 
 // Numbers of a cube: unpacked when it is first shown.
@@ -136,6 +137,7 @@ function restore() {
     select.value = wanted;
     next();
   };
+  lost = index < 0 && state.get("cube") || "";
   restoring = true;
   element("find").value = "";
   cubeOptions();
@@ -287,19 +289,19 @@ function key(drawn) {
 }
 
 function notes(found) {
-  const lines = [], points = found.flatMap((one) => one.points);
+  const lines = lost ? [`This page has no cube ${lost}; it shows ${cube.family}/${cube.name}.`] : [], points = found.flatMap((one) => one.points);
   for (const [dim, kept] of Object.entries(variable.kept))
     lines.push(`Thinned for display: ${kept.length} of ${cube.coordinates[dim].values.length} values of ${dim}.`);
   const open = points.filter((one) => one.flagged && one.settled < one.flagged).length;
   const names = Object.keys(variable.flags);
-  if (names.length)
+  if (names.length && points.length)
     lines.push(`Hollow: fewer than half of the replicas pass their flags (${names.join(", ")}); ` +
                `${open} of ${points.length} points have a replica that fails. A mean holds the replicas that pass, or all where none does.`);
   const counts = points.map((one) => one.n);
-  if (Math.min(...counts) < Math.max(...counts))
+  if (points.length && Math.min(...counts) < Math.max(...counts))
     lines.push(`The points hold ${Math.min(...counts)} to ${Math.max(...counts)} replicas: a mean jumps where a replica ends.`);
   if (element("logy").checked) lines.push(`${points.filter((one) => !(one.mean > 0)).length} points ≤ 0 are not on the logarithmic axis.`);
-  if (!points.length) lines.push("No value at this slice.");
+  if (!points.length) lines.push("This variable has no value here. Choose another slice or another variable.");
   element("notes").textContent = lines.join(" ");
 }
 
@@ -323,7 +325,7 @@ async function draw() {
   const name = element("variable").value, x = element("x").value;
   shown = series();
   const labels = variable.labels ? {tickvals: variable.labels.map((_, i) => i), ticktext: variable.labels} : {};
-  const axis = (log, title) => ({type: log ? "log" : undefined, title: {text: title}, automargin: true, exponentformat: "power"});
+  const axis = (log, title) => ({type: log ? "log" : undefined, title: {text: title}, automargin: true, exponentformat: "power", visible: shown.length > 0});
   const layout = {
     xaxis: axis(element("logx").checked, axisTitle(cube.coordinates[x] ?? {}, x, cube.coordinates[x]?.definition)),
     yaxis: {...axis(element("logy").checked, axisTitle(variable, name, variable.normalisation)), ...labels},
@@ -334,11 +336,14 @@ async function draw() {
     font: {family: "system-ui, sans-serif", size: NARROW.matches ? 12 : 13},
   };
   notes(shown);
+  lost = "";
   describe();
   remember();
   const drawn = traces(shown);
   key(drawn);
   await Plotly.react("plot", drawn, layout, CONFIG);
+  // Tab goes from the variable to the axis; the buttons of Plotly are for a mouse.
+  for (const button of element("plot").querySelectorAll(".modebar-btn")) button.tabIndex = -1;
 }
 const CONFIG = {displaylogo: false, responsive: true};
 

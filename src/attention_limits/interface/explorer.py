@@ -36,6 +36,7 @@ MOST_VALUES = 41
 # The cube of the first figure of the README, on which a page that holds it opens.
 OPENS = ("sequence_multi_index", "fig1_learning_curve")
 _CUBES = "a Dataset, the path of a cube, or several of them"
+_FITTED = re.compile("training|objective")
 _ATTRIBUTES = ("symbol", "long_name", "normalisation", "definition", "source", "units", "estimator")
 
 
@@ -183,7 +184,8 @@ def _first(variables: dict[str, dict], cube: xr.Dataset, order: list[str]) -> st
         numeric = own["labels"] is None
         along = [dim for dim in axes if dim in array.dims] if numeric else []
         varies = bool(along) and bool((array.max(along) > array.min(along)).any())
-        return own["role"] == "result", "estimator" in own["dims"], numeric, varies, -place
+        # What a fit minimises is no result of a reader's question.
+        return own["role"] == "result", "estimator" in own["dims"], numeric, varies, not _FITTED.search(name), -place
 
     return max(variables, key=interest)
 
