@@ -110,7 +110,7 @@ TERNARY = {"name": "mixture", "shares": [0.125, 0.75, 0.125], "means": [2.0, 0.0
     ("name", "model", "part", "text"),
     [
         ("state_evolution", {"prior": {"name": "cauchy"}}, {"grid": ALPHA},
-         'prior.name: "cauchy": allowed: bernoulli_gauss, binary, correlated, gaussian, mixture'),
+         'prior.name: "cauchy": allowed: bernoulli_gauss, binary, blocks, correlated, file, gaussian, mixture'),
         ("state_evolution", {"prior": {"name": "bernoulli_gauss", "density": 2.0}}, {"grid": ALPHA}, "prior.density: 2.0"),
         ("state_evolution", {"prior": {"name": "correlated", "covariance": [[1.0]]}}, {"grid": ALPHA}, "2 rows of 2 numbers"),
         ("state_evolution", {"link": "committee", "rows": 6, "prior": TERNARY}, {"grid": ALPHA}, "at most 5"),

@@ -101,7 +101,7 @@ class Link:
         (K,) at fields z (P M,), rows after each other, its gradient (K, P M) and Hessian (K, P M, P M).
     """
 
-    name: str
+    name: str = "Link"
     rows: int
     tokens: int
     sign_symmetry = "all"
