@@ -35,7 +35,7 @@ def _require_outputs(what: str, function: Callable, h: np.ndarray) -> None:
         # An array with an object in it is None where the function returns nothing.
         shape = None if y is None or (np.ndim(y) == 0 and np.asanyarray(y).item() is None) else np.shape(y)
     except (Exception, SystemExit) as error:
-        raise _failure(what, h, error) from None
+        raise ValueError(_failure(what, h, error)) from None
     if shape is None:
         raise ValueError(f"{what} returned None; is `return` missing?")
     if shape[:1] != h.shape[:1]:
@@ -45,12 +45,11 @@ def _require_outputs(what: str, function: Callable, h: np.ndarray) -> None:
         )
 
 
-def _failure(what: str, h: np.ndarray, error: BaseException) -> ValueError:
-    """The error that reports an `error` of a function of the fields h, called `what`."""
+def _failure(what: str, h: np.ndarray, error: BaseException) -> str:
+    """The message about an `error` of a function of the fields h, called `what`."""
     keys = "; the keys rows and tokens of the model give this shape, and h[..., 0, 0] is its first row and token"
     of_shape = keys if isinstance(error, IndexError | ValueError) else ""
-    text = f"{what} fails for h of shape (n, rows, tokens) = {h.shape}: {type(error).__name__}: {error}{of_shape}"
-    return ValueError(text)
+    return f"{what} fails for h of shape (n, rows, tokens) = {h.shape}: {type(error).__name__}: {error}{of_shape}"
 
 
 class FunctionOfFields(Link):
@@ -84,7 +83,7 @@ class FunctionOfFields(Link):
             y = self.forward(h)
             same = [np.allclose(self.forward(h * flip[:, None]), y, _ROUNDING, _ROUNDING) for flip in flips]
         except (Exception, SystemExit) as error:
-            raise _failure(f"{self.name}(h)", h, error) from None
+            raise ValueError(_failure(f"{self.name}(h)", h, error)) from None
         self.sign_symmetry = "rows" if all(same) else "all" if same[0] else "none"
 
     def forward(self, h):
