@@ -72,9 +72,12 @@ def _theory(axes, cube):
 
 
 def numbers(cubes):
-    """Dimensions, and the training errors at the largest number of samples."""
+    """Dimensions; training errors, and errors of the first two of three layers, at the largest number of samples."""
     two, three = cubes["layers_descent_two"], cubes["layers_descent_three"]
+    last = three.mmse_by_layer_extrapolated.isel(alpha=-1).mean("replica")
     return {
+        "first": float(last.sel(layer=1)),
+        "second": float(last.sel(layer=2)),
         "dimension_2": setting(two, "layers_descent", "dimension"),
         "dimension_3": setting(three, "layers_descent", "dimension"),
         "training": float(three.training_error.isel(alpha=-1, step=-1).mean()),
