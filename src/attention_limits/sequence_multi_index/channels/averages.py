@@ -24,7 +24,7 @@ def node_dimension(link: Link):
 
 
 def output_nodes(link: Link, count, generator) -> GaussianNodes:
-    """`count` nodes of omega, h given omega and the noise of the output, from `generator`; a power of two.
+    """`count` nodes of omega, h given omega and the noise of the output of a `link`, from `generator`; a power of two.
 
     Of many variables only the fields are wider than their law: the noise has no tails that carry the averages, and the variance
     of the weights grows exponentially with the number of wide variables.

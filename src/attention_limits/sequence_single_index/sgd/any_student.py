@@ -245,7 +245,10 @@ def simulate(problem, dimension, learning_rate, starts, schedule, generators, ba
 
 
 def parameters(problem, dimension, learning_rate, batch):
-    """Those of `any_student_kernels.make_update`: a list; the arguments as in `simulate`."""
+    """The list of parameters of `any_student_kernels.make_update`.
+
+    `problem`, `dimension`, `learning_rate` and `batch` are those of `simulate`.
+    """
     return [learning_rate / dimension, batch, *problem.components.ravel(), *problem.teacher_overlaps]
 
 

@@ -64,7 +64,7 @@ def _fields_of(z, count):
 
 
 def seeded_fields(z, count, first, directions):
-    """As `fields_of`, dual numbers with slopes: `dual_numbers.seeded` has `first` and `directions`."""
+    """As `fields_of` of `z` and `count`, dual numbers with slopes: `dual_numbers.seeded` has `first` and `directions`."""
     return seeded(fields_of(z, count), first, directions)
 
 
