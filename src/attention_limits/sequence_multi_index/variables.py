@@ -132,7 +132,7 @@ VARIABLES = (
         (),
         "fraction of channel integrals that met their accuracy check",
         "",
-        "0 to 1; for GAMP the smallest over the iterations; of the state evolution 0 where overlap_node_error exceeds 0.1",
+        "0 to 1; for GAMP the smallest over the iterations",
         "checkerboard imbalance of the trapezoid rule below 1e-4, or effective sample size above 20",
     ),
     Variable(

@@ -1,4 +1,4 @@
-"""Nodes of many variables: equal noisy outputs, and the flag of overlaps that few nodes do not determine."""
+"""Nodes of many variables: equal noisy outputs, and the variance of the weights."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import pytest
 import attention_limits as al
 from attention_limits.numerics.probability.gaussian_nodes import MOST_WIDE
 from attention_limits.sequence_multi_index.channels.averages import node_dimension, output_nodes
-from attention_limits.sequence_multi_index.estimators.at_point import LARGEST_NODE_ERROR, resolved_share
 from attention_limits.sequence_multi_index.links.linear import Linear
 from attention_limits.sequence_multi_index.links.wrappers import OutputNoise
 
@@ -48,19 +47,3 @@ def test_the_weights_of_many_variables_keep_their_variance():
     points = output_nodes(noise, 65536, np.random.default_rng(1)).points
     # The noise has the width of its law; 65 536 balanced nodes give the deviation to 1e-3.
     assert points[:, -20:].std() == pytest.approx(1.0, abs=1e-3)
-
-
-@pytest.mark.parametrize("nodes", [16, 32])
-def test_overlaps_that_the_nodes_do_not_determine_are_not_resolved(nodes):
-    cube = al.compute(
-        "sequence_multi_index.state_evolution",
-        {"link": "phase_retrieval"},
-        {"alpha": [0.55, 0.6, 0.8]},
-        replicas=4,
-        solver={"nodes": nodes},
-    )
-    error = cube.overlap_node_error.max(("layer", "layer_star"))
-    assert np.array_equal(cube.resolved > 0, error <= LARGEST_NODE_ERROR)
-    assert np.any(cube.resolved == 0)
-    assert resolved_share(0.97, np.array([[0.0, LARGEST_NODE_ERROR]])) == 0.97
-    assert resolved_share(0.97, np.array([[0.0, 1.01 * LARGEST_NODE_ERROR]])) == 0.0

@@ -17,8 +17,6 @@ from attention_limits.sequence_multi_index.priors.prior import Prior
 
 # Keys of a grid that are no parameters of the link.
 NOT_OF_THE_LINK = frozenset({"alpha", "held"})
-# Nodes whose own error of an overlap exceeds this number, in units of E w w^T, do not resolve it.
-LARGEST_NODE_ERROR = 0.1
 
 
 def link_at(spec: dict, at: Mapping | None = None) -> Link:
@@ -47,11 +45,6 @@ def channel_at(spec: dict, streams, at: Mapping, replica: int, isotropic=False) 
     isotropic = isotropic and prior_of(spec, link, at).rotations
     channel = Channel(link, solver.resolution, streams.generator("channel", replica), isotropic)
     return channel, output_nodes(link, solver.nodes, streams.generator("nodes", replica))
-
-
-def resolved_share(share, error) -> float:
-    """The `share` of outputs whose channel met its check; 0 where the nodes do not resolve the overlap of this `error` (P, P)."""
-    return float(share) if np.nanmax(error, initial=0.0) <= LARGEST_NODE_ERROR else 0.0
 
 
 def rows_from_one(spec: dict) -> np.ndarray:

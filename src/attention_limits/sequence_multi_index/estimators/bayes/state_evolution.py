@@ -8,12 +8,7 @@ import numpy as np
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.pipeline.cubes.points import collect
 from attention_limits.sequence_multi_index.channels.averages import channel_averages
-from attention_limits.sequence_multi_index.estimators.at_point import (
-    channel_at,
-    prior_of,
-    resolved_share,
-    rows_from_one,
-)
+from attention_limits.sequence_multi_index.estimators.at_point import channel_at, prior_of, rows_from_one
 from attention_limits.sequence_multi_index.state_evolution.fixed_point import error_of_few_nodes, solve
 from attention_limits.sequence_multi_index.state_evolution.free_entropy import free_entropy
 from attention_limits.sequence_multi_index.state_evolution.generalization import bayes_error, plug_in_error
@@ -56,7 +51,7 @@ def run(spec, streams):
             "free_entropy": phi,
             "error_plug_in": plug_in_error(link, prior.second_moment, Q, Q, error_nodes),
             "error_bayes": bayes_error(link, Q, error_nodes, prior),
-            "resolved": resolved_share(averages.resolved, error),
+            "resolved": averages.resolved,
         }
 
     dims = dict.fromkeys(("overlap", "overlap_node_error"), ("layer", "layer_star"))
