@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from specifications import compute, document, project
 
-from attention_limits.sequence_single_index.estimators.sgd import escape_diffusion as of_diffusion
 from attention_limits.sequence_single_index.large_dimension import any_student_flow, escape_diffusion
 
 pytestmark = pytest.mark.slow
@@ -58,9 +57,8 @@ def test_diffusion_of_four_times_the_mesh_and_nodes_agrees(dimension):
 
     found, chebyshev = escape(), 4 * escape_diffusion._NODES
     with (
-        patch.object(of_diffusion, "MESH", 4 * of_diffusion.MESH),
         patch.multiple(any_student_flow, AXIS=4 * any_student_flow.AXIS),
-        patch.multiple(escape_diffusion, _NODES=chebyshev),
+        patch.multiple(escape_diffusion, _NODES=chebyshev, MESH=4 * escape_diffusion.MESH),
     ):
         more = escape()
     for name in ("diffusion_step", "diffusion_quantile"):

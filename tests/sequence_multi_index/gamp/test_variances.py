@@ -146,7 +146,7 @@ def test_held_rows_and_correlated_dimensions_have_the_average_alone(variance):
     with pytest.raises(ValueError, match="allowed where rows are held: average"):
         gamp.run(CHANNEL, data, np.random.default_rng(0), settings, held=(0.5,))
     prior = CorrelatedDimensions(np.eye(1), Spectrum(np.array([0.5, 1.5]), np.array([0.5, 0.5])))
-    with pytest.raises(ValueError, match="correlated dimensions: average"):
+    with pytest.raises(ValueError, match="allowed where dimensions differ in their law: average"):
         gamp.run(CHANNEL, data, np.random.default_rng(0), settings, prior)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.special import j0, j1, jn_zeros
-from ssi_tools import rng
+from ssi_tools import rngs
 
 from agreement import assert_mean
 from attention_limits.sequence_single_index.large_dimension.any_student_flow import LinkFlow, grid_nodes
@@ -75,9 +75,9 @@ def test_runs_of_sgd_have_mean_and_median_of_the_diffusion(start):
     begin = np.full(2, d**-0.5 if start == "overlapped" else 0.0)
     flow = LinkFlow(problem, rate, grid_nodes(problem, 8))
     expected, coarse = (escape_times(flow, d, begin, THRESHOLD, mesh) for mesh in (64, 32))
-    generator = rng(12)
     schedule = Schedule(10**8, threshold=THRESHOLD)
-    runs = [simulate(problem, d, rate, begin, schedule, generator).escape_step for _ in range(400)]
+    found = simulate(problem, d, rate, [begin] * 400, schedule, rngs(400))
+    runs = [run.escape_step for run in found]
     assert_mean(runs, expected[0], allowance=0.04 * expected[0] + abs(expected[0] - coarse[0]))
     assert_mean(np.less(runs, expected[2]).astype(float), 0.5, allowance=0.08)
 
