@@ -73,6 +73,11 @@ def curve_row(repeats, naive_points):
     )
 
 
+def all_of(iterations):
+    """Settings of matrix AMP that measure this number of iterations: no residual is below their tolerance."""
+    return Iteration().model_copy(update={"max_iterations": iterations, "tolerance": 0.0})
+
+
 def amp_row(dimension, alpha, repeats, iterations=10):
     """Seconds per AMP iteration, measured alternately with its two matrix products and one eigendecomposition; memory with X."""
     channel = make_channel("softmax", TOKENS)
@@ -81,7 +86,7 @@ def amp_row(dimension, alpha, repeats, iterations=10):
     # A constant in the scores changes no softmax: one token of each sequence is left out.
     tokens = np.ascontiguousarray(data.sequences[:, :-1]).reshape(-1, dimension)
     narrow = data.teacher.astype(tokens.dtype)
-    whole = partial(matrix_amp.run, channel, data, iterations, tolerance=0.0)
+    whole = partial(matrix_amp.run, channel, data, all_of(iterations))
 
     def parts():
         for _ in range(iterations):
@@ -261,6 +266,4 @@ def _amp(tokens, dimension, alpha, iterations):
     channel = make_channel("softmax", tokens)
     count = round(alpha * dimension**2)
     data = matrix_amp.draw_dataset(channel, Sizes(count, dimension, dimension // 2), np.random.default_rng(0))
-    # With tolerance 0 all iterations are measured.
-    settings = Iteration().model_copy(update={"max_iterations": iterations, "tolerance": 0.0})
-    return lambda: matrix_amp.run(channel, data, settings)
+    return lambda: matrix_amp.run(channel, data, all_of(iterations))

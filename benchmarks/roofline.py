@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 import finite_rank_roofs
-from attention_indexed import descent_problem
+from attention_indexed import all_of, descent_problem
 from attention_limits.attention_indexed.amp import matrix_amp
 from attention_limits.attention_indexed.channels.loading import make_channel
 from attention_limits.attention_indexed.model.sizes import Sizes
@@ -96,7 +96,7 @@ def matrix_amp_iteration(limits, repeats, dimension=100, alpha=0.5, tokens=2, it
     data = matrix_amp.draw_dataset(channel, sizes, np.random.default_rng(0))
     return roof(
         f"AMP iteration of extensive width, d = {dimension}, n = {sizes.count}", "iteration", iterations,
-        partial(matrix_amp.run, channel, data, iterations, tolerance=0.0), repeats, limits, SINGLE,
+        partial(matrix_amp.run, channel, data, all_of(iterations)), repeats, limits, SINGLE,
         operations=4 * sizes.count * (tokens - 1) * dimension**2, size=2 * data.sequences.nbytes,
         extra=best(partial(np.linalg.eigh, data.teacher), repeats), note="the bound contains a measured eigendecomposition",
     )  # fmt: skip
