@@ -4,8 +4,9 @@ import numpy as np
 
 from attention_limits.numerics.differences import FIRST, OFFSETS, SECOND
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
-from attention_limits.sequence_multi_index.channels.averages import node_dimension
+from attention_limits.sequence_multi_index.channels.averages import channel_averages, node_dimension
 from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.gamp import gamp
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.schema.bayes import GampSolver, StateEvolutionSolver, TrajectorySolver
 from attention_limits.sequence_multi_index.schema.training import OnlineSolver
@@ -50,6 +51,33 @@ def node_sets(link, count, replicas, seed, dimension=None):
     """Independent scramblings of the Gaussian nodes of state evolution."""
     size = node_dimension(link) if dimension is None else dimension
     return [gaussian_nodes(size, count, child) for child in np.random.default_rng(seed).spawn(replicas)]
+
+
+def informed_paths(channel, prior, alpha, start, iterations, sets):
+    """Overlaps (sets, iterations, P, P) of state evolution from the precision start / (1 - start) I, on `sets` of nodes."""
+    paths, first = [], prior.overlap(start / (1.0 - start) * np.eye(channel.link.rows))
+    for nodes in sets:
+        path, overlap = [], first
+        for _ in range(iterations):
+            overlap = prior.overlap(alpha * channel_averages(channel, overlap, nodes, prior=prior).information)
+            path.append(overlap)
+        paths.append(path)
+    return np.array(paths)
+
+
+def informed_runs(channel, prior, alpha, start, iterations, dimension, generators):
+    """Runs of GAMP from the overlap `start` with the teacher at D = `dimension`, one data set for each of the `generators`."""
+    settings = gamp_settings(max_iterations=iterations, informed_start=start, tolerance=0.0)
+    runs = []
+    for generator in generators:
+        data = gamp.gaussian_dataset(channel.link, dimension, int(alpha * dimension), generator, prior)
+        runs.append(gamp.run(channel, data, generator, settings, prior))
+    return runs
+
+
+def symmetric_overlaps(runs):
+    """Overlaps (runs, iterations, P, P) of runs of GAMP, without their antisymmetric part."""
+    return np.array([run.overlap + run.overlap.transpose(0, 2, 1) for run in runs]) / 2.0
 
 
 def draw_channels(link, V, count, seed, overlap=None):

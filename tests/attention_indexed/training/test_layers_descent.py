@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from attention_limits.attention_indexed.model.scores import attention, attention_matrix, draw_sequences, scores
+from attention_limits.attention_indexed.model.scores import (
+    attention,
+    attention_matrix,
+    draw_sequences,
+    scores,
+    traceless,
+)
 from attention_limits.attention_indexed.schema.two_layers import LayersDescent
 from attention_limits.attention_indexed.training import layers_descent
 from attention_limits.attention_indexed.training.layers_descent import (
@@ -11,9 +17,7 @@ from attention_limits.attention_indexed.training.layers_descent import (
     descend,
     output,
     raw_scores,
-    without_trace,
 )
-from attention_limits.attention_indexed.two_layers.amp import traceless
 from attention_limits.attention_indexed.two_layers.sampled import SampledLayers
 
 SKIP, BETA = 0.7, 0.8
@@ -79,14 +83,14 @@ def test_the_teacher_is_stationary_and_descent_returns_to_it():
     """Three equations for each weight: the teacher is the only minimum near it, up to rotations of the columns of W."""
     sequences, outputs, teacher, _ = problem(2, dimension=10, rank=2, count=120)
     loss, gradient = LayersLoss(sequences, outputs, SKIP, BETA, float)(inner(teacher[None]))
-    # Rounding of the outputs, squared and as it is.
+    # The loss contains the rounding of the outputs squared, the gradient contains it once.
     assert loss[0] < 1e-25
     assert np.abs(gradient).max() < 1e-12
     near = teacher + 0.1 * np.random.default_rng(2).standard_normal(teacher.shape)
     settings = LayersDescent.Solver(steps=1500, learning_rate=0.003, record_every=100)
     found = descend(sequences, outputs, near[None], SKIP, BETA, settings)
     first, last = (
-        np.linalg.norm(without_trace(attention_matrix(weights) - attention_matrix(teacher)))
+        np.linalg.norm(traceless(attention_matrix(weights) - attention_matrix(teacher)))
         for weights in (near, found.weights[0])
     )
     assert found.training_error[0, 0] > 1e-4

@@ -9,11 +9,11 @@ from aim_tools import amp_settings
 
 from agreement import assert_mean
 from attention_limits.attention_indexed.amp.sample_sums import all_scores
-from attention_limits.attention_indexed.model.scores import draw_sequences, draw_weights
+from attention_limits.attention_indexed.model.scores import draw_sequences, draw_weights, traceless
 from attention_limits.attention_indexed.model.sizes import Sizes
 from attention_limits.attention_indexed.priors.denoisers.wishart import effective_dimension, mmse
 from attention_limits.attention_indexed.schema.two_layers import TwoLayersStateEvolution
-from attention_limits.attention_indexed.two_layers.amp import draw_dataset, run, traceless
+from attention_limits.attention_indexed.two_layers.amp import draw_dataset, run
 from attention_limits.attention_indexed.two_layers.state_evolution import solve
 from attention_limits.attention_indexed.two_layers.two_tokens.softmax import SPREADS, TwoLayers, contrasts, slopes
 from attention_limits.numerics.differences import FIRST, OFFSETS, SECOND

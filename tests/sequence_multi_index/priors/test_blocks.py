@@ -5,11 +5,9 @@
 
 import numpy as np
 import pytest
-from smi_tools import channel_of, gamp_settings, node_sets, search_settings
+from smi_tools import channel_of, informed_paths, informed_runs, node_sets, search_settings, symmetric_overlaps
 
 from agreement import assert_mean
-from attention_limits.sequence_multi_index.channels.averages import channel_averages
-from attention_limits.sequence_multi_index.gamp import gamp
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.heads.learned_readout import LearnedReadout
 from attention_limits.sequence_multi_index.links.heads.multi_head import MultiHeadAttention
@@ -46,7 +44,7 @@ def test_first_threshold_is_that_of_whole_heads_divided_by_their_number(link, bl
 
 
 def test_fixed_point_is_that_of_whole_heads_at_twice_as_many_samples():
-    """Two layers, each of which reads one half of the embedding, on the same nodes."""
+    """Two layers on the same nodes; each layer reads one half of the embedding."""
     channel = channel_of(DeepAttention(1.0))
     nodes = node_sets(channel.link, 128, 1, seed=2)[0]
     split, whole = (
@@ -71,19 +69,8 @@ def test_gamp_follows_state_evolution_from_an_informed_start(link, blocks, alpha
     """W_hat W^T / D over three iterations at D = 256; bias O(iterations / D) allowed; false-alarm rate 1e-4."""
     dimension, start, iterations, prior = 256, 0.3, 3, BlockRows(blocks)
     channel = channel_of(link, 0.5)
-    first = prior.overlap(start / (1.0 - start) * np.eye(link.rows))
-    paths = []
-    for nodes in node_sets(link, 512, 4, seed=3):
-        path, overlap = [], first
-        for _ in range(iterations):
-            overlap = prior.overlap(alpha * channel_averages(channel, overlap, nodes, prior=prior).information)
-            path.append(overlap)
-        paths.append(path)
-    settings = gamp_settings(max_iterations=iterations, informed_start=start, tolerance=0.0)
-    runs = []
-    for generator in np.random.default_rng(4).spawn(8):
-        data = gamp.gaussian_dataset(link, dimension, int(alpha * dimension), generator, prior)
-        runs.append(gamp.run(channel, data, generator, settings, prior))
-    overlap = np.array([run.overlap + run.overlap.transpose(0, 2, 1) for run in runs]) / 2.0
+    paths = informed_paths(channel, prior, alpha, start, iterations, node_sets(link, 512, 4, seed=3))
+    generators = np.random.default_rng(4).spawn(8)
+    runs = informed_runs(channel, prior, alpha, start, iterations, dimension, generators)
     error = np.std(paths, axis=0, ddof=1) / 2.0
-    assert_mean(overlap, np.mean(paths, axis=0), iterations / dimension, error)
+    assert_mean(symmetric_overlaps(runs), np.mean(paths, axis=0), iterations / dimension, error)

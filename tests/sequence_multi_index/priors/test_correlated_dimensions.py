@@ -6,11 +6,18 @@
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from smi_tools import channel_of, gamp_settings, node_sets, path_settings, search_settings
+from smi_tools import (
+    channel_of,
+    informed_paths,
+    informed_runs,
+    node_sets,
+    path_settings,
+    search_settings,
+    symmetric_overlaps,
+)
 
 from agreement import assert_mean
 from attention_limits.sequence_multi_index.channels.averages import channel_averages
-from attention_limits.sequence_multi_index.gamp import gamp
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.linear import Linear
 from attention_limits.sequence_multi_index.links.one_token import phase_retrieval
@@ -119,22 +126,11 @@ def test_gamp_follows_state_evolution_from_an_informed_start(link, alpha):
     """W_hat W^T / D over four iterations at D = 512; bias O(iterations / D) allowed; false-alarm rate 1e-4."""
     dimension, start, iterations = 512, 0.3, 4
     prior, channel = CorrelatedDimensions(np.eye(link.rows), SPECTRUM), channel_of(link)
-    first = prior.overlap(start / (1.0 - start) * np.eye(link.rows))
-    paths = []
-    for nodes in node_sets(link, 1024, 4, seed=6):
-        path, overlap = [], first
-        for _ in range(iterations):
-            overlap = prior.overlap(alpha * channel_averages(channel, overlap, nodes, prior=prior).information)
-            path.append(overlap)
-        paths.append(path)
-    settings = gamp_settings(max_iterations=iterations, informed_start=start, tolerance=0.0)
-    runs = []
-    for generator in np.random.default_rng(7).spawn(24):
-        data = gamp.gaussian_dataset(link, dimension, int(alpha * dimension), generator, prior)
-        runs.append(gamp.run(channel, data, generator, settings, prior))
-    overlap = np.array([run.overlap + run.overlap.transpose(0, 2, 1) for run in runs]) / 2.0
+    paths = informed_paths(channel, prior, alpha, start, iterations, node_sets(link, 1024, 4, seed=6))
+    generators = np.random.default_rng(7).spawn(24)
+    runs = informed_runs(channel, prior, alpha, start, iterations, dimension, generators)
     error = np.std(paths, axis=0, ddof=1) / 2.0
-    assert_mean(overlap, np.mean(paths, axis=0), iterations / dimension, error)
+    assert_mean(symmetric_overlaps(runs), np.mean(paths, axis=0), iterations / dimension, error)
     excess = np.array([run.variance + run.norm - np.eye(link.rows) for run in runs])
     assert_mean(excess, 0.0, iterations / dimension)
 

@@ -50,21 +50,38 @@ def between_draws(errors: np.ndarray) -> float:
 def fresh_errors_of_starts(
     channel: Posterior, teacher: np.ndarray, estimates: np.ndarray, sizes, count: int, generator
 ) -> tuple[np.ndarray, float]:
+    """`errors_of_starts` of a `channel` on `count` fresh sequences from the numpy.random.Generator `generator`.
+
+    `estimates` (K, d, d) are those of the starts, `teacher` (d, d) is S, and `sizes` are numbers m <= K.
+    """
+    scored = (
+        (scores(sequences, teacher, keys), np.stack([scores(sequences, estimate, keys) for estimate in estimates]))
+        for sequences, keys in _fresh(channel, teacher.shape, count, generator)
+    )
+    return errors_of_starts(scored, channel.output, sizes, count)
+
+
+def errors_of_starts(scored, output, sizes, count: int) -> tuple[np.ndarray, float]:
     """Errors of the means of m estimates for each m of `sizes`, array, and of the mean of infinitely many outputs.
 
-    The first are means over `count` fresh sequences of a `channel`, from the numpy.random.Generator `generator`, and over the
-    disjoint sets of m successive `estimates` (K, d, d), for m <= K. `teacher` (d, d) is S.
-    The last is the mean product of the errors of two outputs; NaN for a single estimate. Estimates with a NaN give NaN.
+    The first are means over `count` sequences and over the disjoint sets of m successive estimates, m <= K. The last is the mean
+    product of the errors of two outputs; NaN for a single estimate. Estimates with a NaN give NaN.
+
+    Parameters
+    ----------
+    scored : iterable of (array (...), array (K, ...))
+        Scores of a piece of the sequences under the teacher, and under each of K estimates.
+    output : callable
+        Outputs of scores, which may have one more axis in front.
     """
     errors, outputs = np.zeros(len(sizes)), 0.0
-    for sequences, keys in _fresh(channel, teacher.shape, count, generator):
-        truth = channel.output(scores(sequences, teacher, keys))
-        omega = np.stack([scores(sequences, estimate, keys) for estimate in estimates])
+    for known, omega in scored:
+        truth = output(known)
         for place, size in enumerate(sizes):
             # Scores are linear in the estimate.
-            sets = omega[: len(omega) // size * size].reshape(-1, size, *truth.shape).mean(axis=1)
-            errors[place] += np.sum((truth - channel.output(sets)) ** 2) / len(sets)
-        outputs += between_draws(truth - channel.output(omega)) if len(omega) > 1 else math.nan
+            sets = omega[: len(omega) // size * size].reshape(-1, size, *omega.shape[1:]).mean(axis=1)
+            errors[place] += np.sum((truth - output(sets)) ** 2) / len(sets)
+        outputs += between_draws(truth - output(omega)) if len(omega) > 1 else math.nan
     return errors / count, float(outputs / count)
 
 

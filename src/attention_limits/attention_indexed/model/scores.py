@@ -6,6 +6,12 @@ import math
 import numpy as np
 
 
+def traceless(matrices):
+    """S - (tr S / d) I of `matrices` S (..., d, d)."""
+    dimension = matrices.shape[-1]
+    return matrices - np.trace(matrices, axis1=-2, axis2=-1)[..., None, None] / dimension * np.eye(dimension)
+
+
 def draw_weights(dimension: int, rank: int, generator) -> tuple[np.ndarray, np.ndarray]:
     """Weights W (d, r), standard normal, and S = W W^T / sqrt(r d), (d, d).
 

@@ -14,7 +14,6 @@ from attention_limits.attention_indexed.schema.keys import (
     DescentBeta,
     Dimension,
     FreshAmpSolver,
-    FreshSequences,
     InformedStart,
     LastOutput,
     Layers,
@@ -22,7 +21,6 @@ from attention_limits.attention_indexed.schema.keys import (
     LearningRate,
     Nodes,
     Ratio,
-    RecordEvery,
     SampledAlpha,
     Skip,
     SmallestError,
@@ -31,8 +29,8 @@ from attention_limits.attention_indexed.schema.keys import (
     Steps,
     Tied,
     Tokens,
-    TrainingTolerance,
 )
+from attention_limits.attention_indexed.schema.one_layer import GradientDescent
 from attention_limits.pipeline.experiments.specification import Axis, Problem, Section, Specification, Whole
 
 
@@ -150,7 +148,7 @@ class LayersDescent(Specification):
     """Adam minimises the squared training error of any number of layers; the estimator averages the estimates of its starts."""
 
     class Model(Section):
-        """Layers of softmax attention, each of which reads the tokens that the layers before it mixed."""
+        """Layers of softmax attention. Each layer reads the tokens that the layers before it mixed."""
 
         layers: Layers = 2
         tokens: Tokens = 2
@@ -168,16 +166,13 @@ class LayersDescent(Specification):
         tokens: Axis[Tokens] | None = None
         dimension: Axis[Dimension] | None = None
 
-    class Solver(Section):
-        """Numerical parameters of gradient descent."""
+    class Solver(GradientDescent.Solver):
+        """Numerical parameters of gradient descent of layers."""
 
         dimension: Dimension = 50
         starts: Starts = 8
         steps: Steps = 2000
         learning_rate: LearningRate = 0.02
-        record_every: RecordEvery = 100
-        tolerance: TrainingTolerance = 0.0
-        fresh_sequences: FreshSequences = 2000
 
     model: Model
     grid: Grid

@@ -26,6 +26,9 @@ from attention_limits.attention_indexed.training.gradient_descent_kernels import
 _DECAYS, _SMALLEST = (0.9, 0.999), 1e-8
 # Numbers in the fields of one piece of the data, which stay in the cache.
 _NUMBERS = 1 << 17
+# Starts whose estimates moved by less, in units of their error, since a half of the steps or earlier have settled. Errors below
+# the second number are exact recovery: Adam at a constant rate wanders about it.
+_SETTLED, _RECOVERED = 0.01, 1e-4
 
 
 class TrainingLoss:
@@ -203,6 +206,11 @@ class Averages:
     average: np.ndarray
     extrapolated: float
     extrapolated_error: float
+
+
+def settled(moved, errors) -> bool:
+    """Whether starts have settled: they `moved` little (`relative_change`), or all `errors` of the starts are exact recovery."""
+    return bool(moved <= _SETTLED or np.max(errors) <= _RECOVERED)
 
 
 def averages(weights, truth, sizes) -> Averages:

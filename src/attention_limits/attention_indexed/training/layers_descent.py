@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from attention_limits.attention_indexed.model.scores import attention, scores
+from attention_limits.attention_indexed.model.scores import attention, scores, traceless
 from attention_limits.attention_indexed.training.gradient_descent import Runs, Settings, minimise
 from attention_limits.attention_indexed.training.layers_descent_kernels import layer_slopes
 
@@ -32,15 +32,9 @@ def output(raw, skip: float, beta: float):
     return attention(mixing @ raw[-1] @ np.swapaxes(mixing, -1, -2), beta)
 
 
-def without_trace(matrices):
-    """S - (tr S / d) I of `matrices` S (..., d, d)."""
-    dimension = matrices.shape[-1]
-    return matrices - np.trace(matrices, axis1=-2, axis2=-1)[..., None, None] / dimension * np.eye(dimension)
-
-
 def raw_scores(sequences, matrices):
     """X S~_l X^T / sqrt(d) (L, n, T, T) of sequences (n, T, d) and S_l, `matrices` (L, d, d)."""
-    return np.stack([scores(sequences, S) for S in without_trace(matrices)])
+    return np.stack([scores(sequences, S) for S in traceless(matrices)])
 
 
 class LayersLoss:

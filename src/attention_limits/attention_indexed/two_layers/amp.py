@@ -19,7 +19,7 @@ import numpy as np
 from attention_limits.attention_indexed.amp.matrix_amp import AmpRun, Dataset, Step, iterate, refine
 from attention_limits.attention_indexed.amp.sample_sums import all_scores
 from attention_limits.attention_indexed.amp.schedule import Schedule, Settings
-from attention_limits.attention_indexed.model.scores import draw_sequences
+from attention_limits.attention_indexed.model.scores import draw_sequences, traceless
 from attention_limits.attention_indexed.model.sizes import Sizes
 from attention_limits.attention_indexed.priors.wishart import Wishart
 from attention_limits.attention_indexed.two_layers.layers import LEAST
@@ -37,11 +37,6 @@ def draw_dataset(model: Model, size: Sizes, generator) -> Dataset:
     sequences = draw_sequences(size.count, model.tokens, size.dimension, generator, np.float32)
     observed = model.observed(*(all_scores(sequences, traceless(S)) for S in teachers))
     return Dataset(sequences, teachers, observed, prior)
-
-
-def traceless(matrix):
-    """S - (tr S / d) I of `matrix` S (d, d)."""
-    return matrix - np.trace(matrix) / len(matrix) * np.eye(len(matrix))
 
 
 def informed_start(data: Dataset, error: float, generator) -> tuple[np.ndarray, np.ndarray]:

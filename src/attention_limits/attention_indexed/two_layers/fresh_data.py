@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 
-from attention_limits.attention_indexed.amp.fresh_data import between_draws
+from attention_limits.attention_indexed.amp.fresh_data import between_draws, errors_of_starts
 from attention_limits.attention_indexed.model.score_law import SYMMETRIC
-from attention_limits.attention_indexed.model.scores import draw_sequences, scores
-from attention_limits.attention_indexed.two_layers.amp import traceless
+from attention_limits.attention_indexed.model.scores import draw_sequences, scores, traceless
 from attention_limits.attention_indexed.two_layers.state_evolution import Model
 
 # Fresh sequences at a time; draws of the scores given omega for each of them.
@@ -45,32 +44,27 @@ def fresh_errors(model: Model, teachers, estimates, V, count: int, generator) ->
 
 
 def fresh_errors_of_starts(output, teachers, estimates, sizes, count: int, tokens: int, generator):
-    """Errors of the means of m estimates for each m of `sizes`, array, and of the mean of infinitely many outputs.
-
-    As `amp.fresh_data.fresh_errors_of_starts`, for several layers.
+    """`amp.fresh_data.errors_of_starts` of several layers, on `count` fresh sequences of `tokens` tokens each.
 
     Parameters
     ----------
     output : callable
-        y (n, T, T) of the raw scores (L, n, T, T).
+        y (..., n, T, T) of the raw scores (L, ..., n, T, T).
     teachers : array (L, d, d)
-        S_l.
+        S_l without its trace.
     estimates : array (K, L, d, d)
-        Of each start; NaN in one gives NaN.
+        Those of each start.
     sizes : sequence of int
-        From 1 to K; means are over disjoint sets of m successive starts.
-    count, tokens : int
-        Number of fresh sequences, and T.
+        Numbers m <= K.
     generator : numpy.random.Generator
     """
-    errors, outputs, size = np.zeros(len(sizes)), 0.0, max(1, _TOKENS // tokens)
-    for first in range(0, count, size):
-        sequences = draw_sequences(min(size, count - first), tokens, teachers.shape[-1], generator)
-        # (K, L, n, T, T); the raw scores are linear in the estimates.
-        truth, *omega = (np.stack([scores(sequences, traceless(S)) for S in one]) for one in (teachers, *estimates))
-        wanted, omega = output(truth), np.stack(omega)
-        for place, most in enumerate(sizes):
-            sets = omega[: len(omega) // most * most].reshape(-1, most, *truth.shape).mean(axis=1)
-            errors[place] += sum(np.sum((wanted - output(one)) ** 2) for one in sets) / len(sets)
-        outputs += between_draws(np.stack([wanted - output(one) for one in omega])) if len(omega) > 1 else math.nan
-    return errors / count, float(outputs / count)
+
+    def scored():
+        size = max(1, _TOKENS // tokens)
+        for first in range(0, count, size):
+            sequences = draw_sequences(min(size, count - first), tokens, teachers.shape[-1], generator)
+            known, *omega = (np.stack([scores(sequences, S) for S in one]) for one in (teachers, *estimates))
+            yield known, np.stack(omega)
+
+    # The axis of the layers is the fourth from the end.
+    return errors_of_starts(scored(), lambda raw: output(np.moveaxis(raw, -4, 0)), sizes, count)

@@ -61,7 +61,7 @@ def usual_widening(variables) -> float:
     """
     if variables <= MOST_WIDE:
         return WIDENING
-    # s^4 / (2 s^2 - 1) = c, of which the root above one is the width.
+    # The width is the root above one of s^4 / (2 s^2 - 1) = c.
     c = (WIDENING**4 / (2.0 * WIDENING**2 - 1.0)) ** (MOST_WIDE / variables)
     return float(np.sqrt(c + np.sqrt(c * c - c)))
 

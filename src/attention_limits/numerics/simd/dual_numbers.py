@@ -323,7 +323,7 @@ def _unary(functions, rule):
 
 
 def _exp(x):
-    value = math.exp(x.value)
+    value = lanes.exp(x.value)
     return _times(value, value, x)
 
 
@@ -333,7 +333,7 @@ def _tanh(x):
 
 
 def _sqrt(x):
-    value = math.sqrt(x.value)
+    value = lanes.sqrt(x.value)
     return _times(value, 0.5 / value, x)
 
 
@@ -353,7 +353,7 @@ _unary([operator.pos], lambda x: x)
 _unary([abs, np.abs, math.fabs], lambda x: _times(lanes.with_sign(x.value, 1.0), lanes.step(x.value), x))
 _unary([np.sign], _sign)
 _unary([math.exp, np.exp], _exp)
-_unary([math.expm1, np.expm1], lambda x: _times(math.expm1(x.value), math.exp(x.value), x))
+_unary([math.expm1, np.expm1], lambda x: _times(math.expm1(x.value), lanes.exp(x.value), x))
 _unary([math.log, np.log], lambda x: _over(math.log(x.value), x.value, x))
 _unary([math.log1p, np.log1p], lambda x: _over(math.log1p(x.value), 1.0 + x.value, x))
 _unary([math.sqrt, np.sqrt], _sqrt)
@@ -366,5 +366,5 @@ _unary([math.tanh, np.tanh], _tanh)
 _unary([math.atan, np.arctan], lambda x: _over(math.atan(x.value), 1.0 + x.value * x.value, x))
 _unary(
     [math.erf],
-    lambda x: _times(math.erf(x.value), 2.0 / math.sqrt(math.pi) * math.exp(-1.0 * x.value * x.value), x),
+    lambda x: _times(math.erf(x.value), 2.0 / math.sqrt(math.pi) * lanes.exp(-1.0 * x.value * x.value), x),
 )

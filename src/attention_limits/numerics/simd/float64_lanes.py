@@ -1,7 +1,7 @@
 """Eight numbers in double precision that compiled code handles as one: `DOUBLES`.
 
 As `lanes`, for functions that also take single numbers: lanes and numbers mix in +, -, * and /, and `sqrt`, `exp`, `maximum` and
-`with_sign` take both. So do the elementary functions of `math`. Nothing is fused, so that a lane has the bytes of the same
+`with_sign` take both. So do most other functions of `math`. Nothing is fused, so that a lane has the bytes of the same
 calculation with numbers. `typingctx` is an argument that numba fills in.
 """
 
@@ -321,8 +321,6 @@ def _tanh(x):
     return with_sign((1.0 - e) / (1.0 + e), x)
 
 
-_of_lanes(math.exp, _exp)
-_of_lanes(math.sqrt, _sqrt)
 _of_lanes(math.tanh, _tanh)
 for _function in (
     math.expm1, math.log, math.log1p, math.sin, math.cos, math.tan, math.sinh, math.cosh, math.atan, math.erf,

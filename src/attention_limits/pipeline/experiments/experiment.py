@@ -105,8 +105,8 @@ def load_experiment(path: Path, scale: str = "laptop", settings: Mapping | None 
     """Read `config/<family>/experiments/<experiment>.yaml` at one scale.
 
     `settings` holds changes: family -> model of `models.yaml` -> key -> value, or family -> experiment -> overlay, which is the
-    last one at each scale. Every scale of the file is validated; with changes of the family only the one that is asked for,
-    because the data of a user need not fit the others. Raises SpecError with one line per problem.
+    last one at each scale. Without changes of this family every scale of the file is validated. With changes only `scale` is:
+    the data of a user need not fit the others. Raises SpecError with one line per problem.
     """
     changed = (settings or {}).get(path.absolute().parents[1].name)
     return at_scales(path, settings, scales=(scale,) if changed else SCALES)[scale]

@@ -47,7 +47,7 @@ def _listed(value):
 
 
 def _changes(value):
-    """The changes as `typed`; those without their family get a message of their own."""
+    """The changes as `typed`. ValueError with the allowed form if the family or the model is missing."""
     value = typed(value)
     for name, item in value.items() if isinstance(value, dict) else ():
         if isinstance(item, dict) and item and not any(isinstance(inner, dict) for inner in item.values()):
@@ -225,9 +225,10 @@ def load_project(root: Path, config: dict | None = None) -> Project:
         not_drawn |= {name: [absent[cube] for cube in cubes] for name, cubes in others.items()}
     if found:
         # A wrong change appears in each experiment of the family, an unknown key with the keys that its estimators allow.
-        raise SpecError(
-            list({re.sub("(^set: .*: unknown key;).*", r"\1", line): line for line in reversed(found)}.values())[::-1]
-        )
+        first: dict[str, str] = {}
+        for line in found:
+            first.setdefault(re.sub("(^set: .*: unknown key;).*", r"\1", line), line)
+        raise SpecError(list(first.values()))
     project = Project(run, experiments, figures, tuple(left_out), tuple(unchanged), not_drawn)
     if in_the_way := project.in_the_way():
         raise SpecError(in_the_way)

@@ -17,13 +17,11 @@ from attention_limits.attention_indexed.training.gradient_descent import (
     averages,
     descend,
     movement,
+    settled,
     steps_of_records,
 )
 from attention_limits.pipeline.cubes.points import collect
 
-# Starts whose estimates moved by less, in units of their error, since a half of the steps or earlier have settled. Errors below
-# the second number are exact recovery: Adam at a constant rate wanders about it.
-_SETTLED, _RECOVERED = 0.01, 1e-4
 _DIMS = {
     "mmse_by_start": ("start",),
     "mmse_average": ("average",),
@@ -67,7 +65,7 @@ def run(spec, streams):
             "training_error": runs.training_error,
             "steps_done": runs.steps,
             "movement": moved,
-            "settled": bool(moved <= _SETTLED or np.max(errors.by_start) <= _RECOVERED),
+            "settled": settled(moved, errors.by_start),
             "finite": bool(np.all(np.isfinite(errors.by_start))),
             **size.realised(),
         }

@@ -2,26 +2,24 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.model.scores import attention_matrix, draw_sequences, draw_weights
+from attention_limits.attention_indexed.model.scores import attention_matrix, draw_sequences, draw_weights, traceless
 from attention_limits.attention_indexed.model.sizes import sizes
 from attention_limits.attention_indexed.priors.denoisers.wishart import effective_dimension
 from attention_limits.attention_indexed.training.gradient_descent import (
     average_sizes,
     averages_of,
     relative_change,
+    settled,
     steps_of_records,
 )
 from attention_limits.attention_indexed.training.layers_descent import (
     descend,
     output,
     raw_scores,
-    without_trace,
 )
 from attention_limits.attention_indexed.two_layers.fresh_data import fresh_errors_of_starts
 from attention_limits.pipeline.cubes.points import collect
 
-# As for one layer: starts that have settled, and errors of exact recovery.
-_SETTLED, _RECOVERED = 0.01, 1e-4
 _DIMS = {
     "mmse_by_layer_start": ("layer", "start"),
     "mmse_by_layer_average": ("layer", "average"),
@@ -51,7 +49,7 @@ def run(spec, streams):
         )
         runs = descend(sequences, outputs, first, skip, beta, solver)
         truth, now, before = (
-            without_trace(matrices)
+            traceless(matrices)
             for matrices in (
                 teachers, *(attention_matrix(np.asarray(part, float)) for part in (runs.weights, runs.earlier))
             )
@@ -59,7 +57,7 @@ def run(spec, streams):
         errors = [averages_of(now[:, k] - S, averaged) for k, S in enumerate(truth)]
         moved, by_start = relative_change(now, before, truth), np.stack([one.by_start for one in errors])
         plug_in, of_outputs = fresh_errors_of_starts(
-            lambda raw: output(raw, skip, beta), teachers, now, averaged, solver.fresh_sequences, tokens,
+            lambda raw: output(raw, skip, beta), truth, now, averaged, solver.fresh_sequences, tokens,
             streams.generator("fresh", replica, **at),
         )  # fmt: skip
         return {
@@ -72,7 +70,7 @@ def run(spec, streams):
             "training_error": runs.training_error,
             "steps_done": runs.steps,
             "movement": moved,
-            "settled": bool(moved <= _SETTLED or np.max(by_start) <= _RECOVERED),
+            "settled": settled(moved, by_start),
             "finite": bool(np.all(np.isfinite(by_start))),
             "recovery_threshold": 2.0 * layers * effective_dimension(point["ratio"]) / (tokens * (tokens + 1) - 2),
             **size.realised(),

@@ -23,16 +23,14 @@ def run(spec, streams):
     def compute(at, _):
         point = {**model, **at}
         dimension, (problem, nodes) = int(point["dimension"]), of_length(int(point["tokens"]))
-        start, threshold = start_of(problem, point, dimension), point["threshold"]
+        start = start_of(problem, point, dimension)
+        if len(start) == 1:
+            escape_times, (start,), mesh = escape_diffusion.escape_times, start, escape_diffusion.MESH
+        else:
+            escape_times, mesh = escape_plane.escape_times, escape_plane.PLANE_MESH
 
         def times(flow):
-            if len(start) == 1:
-                mesh = escape_diffusion.MESH
-                return [
-                    escape_diffusion.escape_times(flow, dimension, start[0], threshold, n) for n in (mesh, mesh // 2)
-                ]
-            mesh = escape_plane.PLANE_MESH
-            return [escape_plane.escape_times(flow, dimension, start, threshold, n) for n in (mesh, mesh // 2)]
+            return [escape_times(flow, dimension, start, point["threshold"], points) for points in (mesh, mesh // 2)]
 
         rate, batch = rate_of(point, dimension), int(point["batch"])
         (fine, coarse), error = with_error([flow.at(rate, batch) for flow in nodes], times)
