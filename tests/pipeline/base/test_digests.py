@@ -137,9 +137,8 @@ def untied_laws(*conditions):
 
 
 RECTANGULAR = untied_laws(rectangular)
-# The descent of several layers measures its errors on fresh data with the module that does so for AMP.
-AMP_OF_LAYERS = ("two_layers_amp", "layers_descent")
-TWO_LAYERS = ("two_layers_state_evolution", "two_layers_phases", *AMP_OF_LAYERS)
+# The descent of several layers measures its errors on fresh data with the module that does so for AMP of two layers.
+TWO_LAYERS = ("two_layers_state_evolution", "two_layers_phases", "two_layers_amp", "layers_descent")
 # Module of attention_indexed -> the jobs that an edit of it concerns.
 EDITS = {
     "channels.files": loaded(of_file),
@@ -161,13 +160,13 @@ EDITS = {
     "priors.tabulated": lambda job: RECTANGULAR(job) or SPECTRUM(job),
     # The curve of the denoiser is collected as the others.
     "state_evolution.bounded_solutions": lambda job: loaded()(job) or job.name == "denoising",
-    "amp.schedule": named("matrix_amp", "matrix_amp_sizes", "erm_gamp", *AMP_OF_LAYERS),
-    "amp.matrix_amp": named("matrix_amp", "matrix_amp_sizes", *AMP_OF_LAYERS),
+    "amp.schedule": named("matrix_amp", "matrix_amp_sizes", "erm_gamp", "two_layers_amp"),
+    "amp.matrix_amp": named("matrix_amp", "matrix_amp_sizes", "two_layers_amp"),
     "training.gradient_descent": named("gradient_descent", "layers_descent"),
     "training.slice_sampling": named("posterior_sampling"),
     "two_layers.layers": named(*TWO_LAYERS),
     "two_layers.two_tokens.posterior_kernels": named(*TWO_LAYERS),
-    "two_layers.amp": named(*AMP_OF_LAYERS),
+    "two_layers.amp": named("two_layers_amp"),
     "two_layers.phases.free_entropy": named(*TWO_LAYERS),
     "two_layers.phases.branches": named("two_layers_phases"),
     "two_layers.phases.information": named("two_layers_phases"),
