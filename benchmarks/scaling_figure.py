@@ -37,11 +37,13 @@ def draw(growths, path):
         words = textwrap.fill(fit.what, 30)
         if np.abs(np.log(median / law)).max() < math.log(STRAIGHT):
             axes.plot(size, law, color=KEY, linewidth=1, zorder=1)
-            words += f"\nexponent {fit.exponent:.2f} ± {fit.error:.2f}"
+            # Adding zero removes the sign of a zero.
+            words += f"\nexponent {round(fit.exponent, 2) + 0.0:.2f} ± {fit.error:.2f}"
         else:
             steps = np.diff(np.log(median)) / np.diff(np.log(size))
             words += f"\nno power law: {steps[0]:.2f} to {steps[-1]:.2f}"
-        axes.set_title(words)
+        # Larger titles reach the letters of the panels.
+        axes.set_title(words, fontsize=8)
         axes.set(xscale="log", yscale="log", xlabel=fit.size, ylabel="seconds")
         shown = size[np.unique(np.linspace(0, len(size) - 1, 3).astype(int))]
         axes.set_xticks(shown, [f"{value:g}" for value in shown])
