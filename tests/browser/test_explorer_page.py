@@ -70,7 +70,9 @@ def test_it_loads_without_a_network_on_a_result_of_its_first_cube(page, file):
     assert page.input_value("#variable") == "mmse"
     titles = page.eval_on_selector_all("#cube option", "all => all.map((one) => one.text)")
     assert titles == ["Curves of linear attention", "Curves of softmax attention"]
-    assert "n / d^2" in page.text_content("#plot")
+    picture = page.text_content("#plot")
+    assert "n / d²" in picture and "S_hat" not in picture
+    assert page.eval_on_selector_all("#x option", "all => all.map((one) => one.text)")[0] == "samples per squared dimension, α"
 
 
 @pytest.mark.parametrize("width", [1400, 1100, 500])

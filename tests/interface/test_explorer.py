@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 
 import attention_limits as al
+from attention_limits.interface.describe import unit
 from attention_limits.interface.explorer import OPENS, _first, described
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.experiments.yaml_reader import read_yaml
@@ -136,3 +137,23 @@ def test_a_cube_opens_on_what_a_fit_is_for_and_not_on_what_it_minimises():
     cube.attrs["spec"] = json.dumps({"estimators": {"fit": {"grid": {"alpha": [0.1, 0.2]}}}})
     variables = {name: {"role": "result", "dims": ["alpha"], "labels": None} for name in map(str, cube)}
     assert _first(variables, cube, list(variables)) == "test_loss"
+
+
+def test_what_a_count_or_a_last_change_is_and_the_unit_below_an_axis(cube, tmp_path):
+    """A width that the grid fixes, a residual and a count are no results; an axis has words below it, or nothing."""
+    cube["width"] = cube.overlap_error.assign_attrs(normalisation="rounded to a whole number")
+    cube["solutions"] = cube.overlap_error.assign_attrs(normalisation="count")
+    cube["residual"] = cube.overlap_error.assign_attrs(normalisation="||S - S_hat||_F^2 / d: 0 exact")
+    record = described(cube, tmp_path / "mine.nc", tmp_path)["variables"]
+    assert {record[name]["role"] for name in ("width", "solutions", "residual")} == {"flag"}
+    assert [record[name]["unit"] for name in ("width", "solutions", "residual")] == ["rounded to a whole number", "count", ""]
+    assert [unit("n / d^2, the same at all alpha"), unit("missing after the end"), unit("tr S / d = q")] == [
+        "n / d², the same at all alpha", "", "",
+    ]  # fmt: skip
+
+
+def test_a_figure_says_on_which_variable_its_cube_opens(cube, tmp_path):
+    """The protein opens on its contacts, and not on the first curve that varies."""
+    cube = cube.assign_attrs(spec='{"family": "potts_mlm"}').rename(overlap="pair_test_loss", path="precision")
+    assert described(cube, tmp_path / "protein.nc", ROOT)["first"] == "precision"
+    assert described(cube, tmp_path / "fig3_right.nc", ROOT)["first"] == "pair_test_loss"

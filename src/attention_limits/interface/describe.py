@@ -1,6 +1,7 @@
 """The estimators of all families, and the keys of each, as tables."""
 
 import json
+import re
 from collections.abc import Iterator
 from importlib import resources
 
@@ -16,11 +17,24 @@ from attention_limits.pipeline.experiments.messages import describe as in_words
 from attention_limits.pipeline.experiments.messages import json_schema
 
 SECTIONS = ("model", "grid", "solver")
+# What is left of a formula after its squares have become signs: no reader of an axis should decode it.
+_FORMULA = re.compile(r"[\^_=|*{}~@]|->|!=|sqrt|\btr\b|\bsum_|^(as|missing) ")
+_POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def families() -> list[Family]:
     """All families of the package, by name."""
     return [load_family(path.parent.name) for path in sorted(provenance.SOURCE.glob("*/specs.py"))]
+
+
+def unit(meaning: str) -> str:
+    """The first clause of a normalisation or definition as a line below the label of an axis; empty where it is a formula.
+
+    `n / d^2` is written with a sign for the square. The full text stands in the cube, in tables and beside the picture.
+    """
+    clause = re.split("[;:]", meaning)[0]
+    clause = re.sub(r"\^(\d)", lambda found: found[1].translate(_POWERS), clause)
+    return "" if _FORMULA.search(clause) else clause.strip()
 
 
 def estimators() -> pd.DataFrame:

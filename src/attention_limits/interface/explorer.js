@@ -38,10 +38,12 @@ const values = (dim) => {
 // The symbol of a parameter; of a layer or a token the name, because an index is no symbol that a reader knows.
 const symbol = (dim) => (cube.grid.includes(dim) && dim !== "replica" && cube.coordinates[dim].symbol) || dim;
 const number = (value) => typeof value === "number" ? Number(value.toPrecision(6)).toString() : String(value);
-const axisTitle = (it, name, detail) => {
-  const head = it.symbol ? `${it.long_name}, ${it.symbol}` : (it.long_name || name);
-  return detail ? `${head}<br><sub>${detail.split(/[;:]/)[0]}</sub>` : head;
-};
+const words = (it, name) => `${it?.long_name || name.replaceAll("_", " ")}${it?.symbol ? `, ${it.symbol}` : ""}`;
+const wrapped = (line, width) => line.replace(new RegExp(`(.{${width}}\\S*) `, "g"), "$1<br>");
+const axisTitle = (it, name) => wrapped(words(it, name), 40) + (it?.unit ? `<br><sub>${wrapped(it.unit, 45)}</sub>` : "");
+
+// A dimension as an entry of a list: its name in the address, its words for the reader.
+const dimension = (dim) => [dim, words(cube.coordinates[dim], dim)];
 
 // The second of two equal dimensions (layer_star of layer, site_other of site), whose slice may follow the first one.
 const partner = (dim) => {
@@ -55,10 +57,7 @@ function options(select, items, chosen) {
 
 // The variables in groups: results, their errors, flags and counts.
 function variableOptions(chosen) {
-  const named = (name) => {
-    const {long_name: long, symbol: sign} = cube.variables[name];
-    return long ? `${long}${sign ? `, ${sign}` : ""}` : name.replaceAll("_", " ");
-  };
+  const named = (name) => words(cube.variables[name], name);
   element("variable").replaceChildren(...["result", "error", "flag"].map((role) => {
     const group = Object.assign(document.createElement("optgroup"), {label: {result: "Results", error: "Errors", flag: "Flags and counts"}[role]});
     const names = Object.keys(cube.variables).filter((name) => cube.variables[name].role === role);
@@ -87,7 +86,7 @@ function chooseVariable() {
   const x = longest(inner) ?? longest(grid) ?? longest(axes) ?? variable.dims.find((dim) => dim !== "replica" && dim !== "estimator") ?? variable.dims[0];
   // A logarithmic axis would hide the zeros of another variable.
   element("logx").checked = element("logy").checked = false;
-  options(element("x"), (axes.length ? axes : [x]).map((dim) => [dim, dim]), x);
+  options(element("x"), (axes.length ? axes : [x]).map(dimension), x);
   chooseX();
 }
 
@@ -95,7 +94,7 @@ function chooseX() {
   const x = element("x").value;
   const dims = variable.dims.filter((dim) => dim !== "replica" && dim !== x && size(dim) > 1);
   const few = dims.find((dim) => dim !== "estimator" && size(dim) <= 8 && !partner(dim) && partner(x) !== dim);
-  options(element("color"), [["", "none"], ...dims.map((dim) => [dim, dim])], few ?? "");
+  options(element("color"), [["", "none"], ...dims.map(dimension)], few ?? "");
   chooseColor();
 }
 
@@ -108,7 +107,7 @@ function chooseColor() {
     const slider = Object.assign(document.createElement("input"), {type: "range", name: dim, min: partner(dim) ? -1 : 0, step: 1});
     slider.max = size(dim) - 1;
     slider.value = dim.endsWith("_star") && partner(dim) ? -1 : Math.floor(size(dim) / 2);
-    label.append(`${dim} `, text, slider);
+    label.append(`${words(cube.coordinates[dim], dim)} `, text, slider);
     slider.addEventListener("input", draw);
     return label;
   }));
@@ -158,7 +157,7 @@ function slice() {
   for (const slider of element("sliders").querySelectorAll("input")) {
     const index = Number(slider.value), dim = slider.name;
     place[dim] = index;
-    slider.previousElementSibling.textContent = index < 0 ? `= ${partner(dim)}` : number(values(dim)[index]);
+    slider.previousElementSibling.textContent = index < 0 ? `= ${partner(dim).replaceAll("_", " ")}` : number(values(dim)[index]);
   }
   return place;
 }
@@ -204,7 +203,7 @@ function series() {
 const labelled = (place) => variable.dims.filter((dim) => dim !== "replica").map((dim) => [dim, values(dim)[place[dim] ?? 0]]);
 
 function hover(one, replica) {
-  const lines = labelled(one.place).map(([dim, value]) => `${dim} = ${number(value)}`);
+  const lines = labelled(one.place).map(([dim, value]) => `${symbol(dim).replaceAll("_", " ")} = ${number(value)}`);
   if (replica) lines.push(`replica ${replica.replica}: ${text(replica.value)}`);
   else lines.push(`<b>${text(one.mean)}</b>${Number.isNaN(one.error) ? "" : ` ± ${number(one.error)} (${one.given})`}`,
                   one.n > 1 ? `mean of ${one.n} replicas` : "one value");
@@ -259,7 +258,7 @@ function published(shade) {
     x: there.map((entry) => entry.point[x]), y: there.map((entry) => entry.published), mode: "markers", type: "scatter",
     name: "published", showlegend: false, legendgroup: "published", marker: {symbol: "x-thin", size: 9, line: {width: 2, color: colors}}, hoverinfo: "text",
     text: there.map((entry) => [`<b>published: ${entry.published} ± ${entry.precision}</b>`, entry.quantity, entry.source,
-                               (entry.reason ?? "").replace(/(.{60}\S*) /g, "$1<br>")].filter(Boolean).join("<br>")),
+                               wrapped(entry.reason ?? "", 60)].filter(Boolean).join("<br>")),
     error_y: {array: there.map((entry) => entry.precision), color: "#777", thickness: 1, width: 0},
   }];
 }
@@ -327,8 +326,8 @@ async function draw() {
   const labels = variable.labels ? {tickvals: variable.labels.map((_, i) => i), ticktext: variable.labels} : {};
   const axis = (log, title) => ({type: log ? "log" : undefined, title: {text: title}, automargin: true, exponentformat: "power", visible: shown.length > 0});
   const layout = {
-    xaxis: axis(element("logx").checked, axisTitle(cube.coordinates[x] ?? {}, x, cube.coordinates[x]?.definition)),
-    yaxis: {...axis(element("logy").checked, axisTitle(variable, name, variable.normalisation)), ...labels},
+    xaxis: axis(element("logx").checked, axisTitle(cube.coordinates[x], x)),
+    yaxis: {...axis(element("logy").checked, axisTitle(variable, name)), ...labels},
     margin: NARROW.matches ? {l: 55, r: 10, t: 30, b: 50} : {l: 80, r: 20, t: 30, b: 60},
     hovermode: "closest", template: "none", showlegend: false,
     // A finger scrolls the page; a mouse draws the box of a zoom.

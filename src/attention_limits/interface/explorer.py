@@ -16,6 +16,7 @@ import numpy as np
 import xarray as xr
 
 from attention_limits.interface.compute import open as opened
+from attention_limits.interface.describe import unit
 from attention_limits.interface.extras import extras
 from attention_limits.interface.table import grid_keys
 from attention_limits.pipeline.audit import Entry, Published, Table, reading
@@ -37,6 +38,9 @@ MOST_VALUES = 41
 OPENS = ("sequence_multi_index", "fig1_learning_curve")
 _CUBES = "a Dataset, the path of a cube, or several of them"
 _FITTED = re.compile("training|objective")
+# Variables that say how a computation went: by the name, and by the normalisation.
+_PROGRESS = re.compile("iterations|residual|gradient_norm|r_hat|autocorrelation|movement|swap_rate|^realised_|^width$")
+_COUNTED = re.compile("count|true or false|number of the start")
 _ATTRIBUTES = ("symbol", "long_name", "normalisation", "definition", "source", "units", "estimator")
 
 
@@ -128,6 +132,8 @@ def described(cube: xr.Dataset, path: Path, project: Path) -> dict:
         Folder of the `config/` with figures and published numbers.
     """
     cube, spec, name = linked(cube), json.loads(cube.attrs["spec"]), path.stem
+    figures = _figures(project, spec["family"], path)
+    wanted = [figure.pop("variable") for figure in figures]
     grid, numbers, variables, size = [*grid_keys(cube), "estimator", "replica"], [], {}, 0
     for variable, array in cube.data_vars.items():
         kept = {
@@ -142,20 +148,24 @@ def described(cube: xr.Dataset, path: Path, project: Path) -> dict:
             "dims": list(map(str, array.dims)), "shape": list(values.shape), "kept": kept, "labels": labels, "offset": size,
             "flags": {other: least(other) for other in linked_to if judges(other)},
             "error": next((other for other in linked_to if not is_flag(other)), None),
-            "role": _role(str(variable), cube),
+            "role": _role(str(variable), cube), "unit": unit(array.attrs.get("normalisation", "")),
         }  # fmt: skip
         numbers.append(values.ravel())
         size += values.size
     return {
         "family": spec["family"], "name": name, "opens": (spec["family"], name) == OPENS,
-        "first": _first(variables, cube, list(registry(spec["family"]).variables)),
+        "first": next((variable for variable in wanted if variable in variables), None)
+        or _first(variables, cube, list(registry(spec["family"]).variables)),
         "title": cube.attrs["title"], "summary": cube.attrs["summary"],
         "source": cube.attrs["source"], "spec": spec, "grid": grid, "variables": variables,
         "coordinates": {
-            str(key): {**{k: array.attrs[k] for k in _ATTRIBUTES if array.attrs.get(k)}, "values": array.values.tolist()}
+            str(key): {
+                **{k: array.attrs[k] for k in _ATTRIBUTES if array.attrs.get(k)},
+                "unit": unit(array.attrs.get("definition", "")), "values": array.values.tolist(),
+            }
             for key, array in cube.coords.items()
         },
-        "figures": _figures(project, spec["family"], path),
+        "figures": figures,
         "published": _published(project, spec["family"], name, cube),
         "numbers": base64.b64encode(zlib.compress(np.concatenate(numbers).astype("<f8").tobytes(), 9)).decode(),
     }  # fmt: skip
@@ -163,7 +173,7 @@ def described(cube: xr.Dataset, path: Path, project: Path) -> dict:
 
 def _role(variable: str, cube: xr.Dataset) -> str:
     """What a variable is for a reader: a result, the error of another variable, or a flag or count of the computation."""
-    if is_flag(variable) or "iterations" in variable or variable.startswith("realised_"):
+    if is_flag(variable) or _PROGRESS.search(variable) or _COUNTED.match(cube[variable].attrs.get("normalisation", "")):
         return "flag"
     linked_to = (array.attrs.get("ancillary_variables", "").split() for array in cube.data_vars.values())
     measured = re.sub("(_node)?_(error|uncertainty)$", "", variable)
@@ -201,7 +211,7 @@ def _numbers(array: xr.DataArray) -> tuple[np.ndarray, list[str] | None]:
 
 
 def _figures(project: Path, family: str, path: Path) -> list[dict]:
-    """Title and caption of each figure of a project that shows the cube."""
+    """Title and caption of each figure of a project that shows the cube, and the variable that it is about."""
     pictures, prefix = path.resolve().parent.parent.parent / "figures" / family, load_family(family).prefix
     file = project / "config" / family / "figures.yaml"
     found = []
@@ -209,7 +219,8 @@ def _figures(project: Path, family: str, path: Path) -> list[dict]:
         caption = caption_file(figure_module(family, entry.get("module", figure)), figure)
         if path.stem in entry["cubes"] and caption.is_file():
             numbers = numbers_of_picture(str(pictures / f"{prefix}_{figure}.png"))
-            found.append({"title": entry["title"], "caption": read_caption(caption, numbers)[0]})
+            caption = read_caption(caption, numbers)[0]
+            found.append({"title": entry["title"], "caption": caption, "variable": entry.get("variable")})
     return found
 
 

@@ -1,7 +1,6 @@
 """One variable of a cube as a picture: mean and standard error over replicas, and the replicas that fail a flag."""
 
 import itertools
-import re
 import textwrap
 from collections.abc import Iterable
 
@@ -9,6 +8,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from attention_limits.interface.describe import unit
 from attention_limits.interface.table import grid_keys, require_cube
 from attention_limits.pipeline.base.arguments import require, shown
 from attention_limits.pipeline.base.errors import SpecError, allowed_names
@@ -156,7 +156,7 @@ def _symbol(cube: xr.Dataset, name: str) -> str:
 
 
 def _label(array: xr.DataArray, detail: str) -> str:
-    """Symbol and name, and below them the first clause of the meaning or normalisation."""
-    symbol, name = array.attrs.get("symbol"), array.attrs.get("long_name", str(array.name))
-    lines = [f"{name}, {symbol}" if symbol else name, re.split("[;:]", array.attrs.get(detail, ""))[0]]
+    """Name and symbol, and below them the first clause of the meaning or normalisation where it is in words."""
+    symbol, name = array.attrs.get("symbol"), array.attrs.get("long_name") or str(array.name).replace("_", " ")
+    lines = [f"{name}, {symbol}" if symbol else name, unit(array.attrs.get(detail, ""))]
     return "\n".join(part for line in lines for part in textwrap.wrap(line, 42))

@@ -176,6 +176,7 @@ def test_one_family_needs_no_list(toy):
         ("heights: {title: T, cubes: [growth]}\n", "heights.cubes: 'growth': allowed: growth_curve, shared"),
         ("heights: {title: T, cubes: []}\n", "heights.cubes: []: allowed: a list of at least 1 items"),
         ("heights: {cubes: [growth_curve]}\n", "heights.title: missing"),
+        ("heights: {title: T, cubes: [growth_curve], variable: hight}\n", "heights.variable: 'hight': allowed: height"),
         ("heights: {title: T, cubes: [growth_curve], colour: x}\n", "heights.colour: unknown key"),
         ("heights: {title: T, cubes: [growth_curve], module: 'os;x'}\n", 'heights.module: "os;x": allowed: text'),
         ("depths: {title: T, cubes: [growth_curve]}\n", "depths"),

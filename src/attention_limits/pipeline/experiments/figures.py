@@ -13,6 +13,7 @@ from attention_limits.pipeline.base import provenance
 from attention_limits.pipeline.base.errors import allowed_names
 from attention_limits.pipeline.base.files import digest
 from attention_limits.pipeline.base.provenance import PACKAGE, code_digest, has_module, module_in
+from attention_limits.pipeline.base.registry import registry
 from attention_limits.pipeline.experiments.estimator import Experiment
 from attention_limits.pipeline.experiments.experiment import load_family
 from attention_limits.pipeline.experiments.messages import located, validated
@@ -43,6 +44,9 @@ class FigureEntry(Section):
         Field(description="Module in the folder figures of the family, if its name is not that of the figure."),
     ] = None
     extra: bool = Field(False, description="No figure of the papers: a run with `figures: papers` leaves it out.")
+    variable: str | None = Field(
+        None, description="Variable on which the explorer opens the cubes of the figure; by default one that varies."
+    )
     check: bool = Field(False, description="A check of methods or known results: the page of accuracy shows it.")
 
 
@@ -116,6 +120,9 @@ def load_figures(
         cubes = {cube: experiments[cube] for cube in entry.cubes if cube in experiments}
         for key in entry.same_model:
             found += [f"{source}: {name}.same_model: {text}" for text in _differing(key, cubes.values())]
+        variables = registry(family).variables
+        if entry.variable is not None and entry.variable not in variables:
+            found.append(f"{source}: {name}.variable: {entry.variable!r}: {allowed_names(entry.variable, variables)}")
         module = figure_module(family, entry.module or name)
         caption = caption_file(module, name)
         if not has_module(module):
