@@ -1,4 +1,4 @@
-# The whole workflow: `snakemake` makes every cube and figure; `snakemake <family>` or `snakemake <figure>` makes a part.
+# `snakemake` makes every cube and figure; `snakemake <family>` or `snakemake <figure>` makes a part.
 import os
 import shlex
 import sys
@@ -9,7 +9,6 @@ from snakemake.utils import min_version
 from attention_limits.interface.extras import extras
 from attention_limits.pipeline.base import provenance
 from attention_limits.pipeline.base.errors import SpecError
-from attention_limits.pipeline.experiments.project import load_project
 
 min_version("9.0")
 
@@ -29,6 +28,8 @@ report: "workflow/report/_workflow.rst"
 FOLDER = Path(config.get("project", ROOT))
 try:
     with extras():
+        from attention_limits.pipeline.experiments.project import load_project
+
         PROJECT = load_project(FOLDER, config)
 except (SpecError, MemoryError) as error:
     sys.exit(f"{error}")

@@ -36,15 +36,13 @@ def __dir__():
 
 
 def __getattr__(name):
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("attention-limits")
-    if name not in _PLACES:
+    if name not in (*_PLACES, "__version__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
     from attention_limits.interface.extras import extras
 
     with extras():
+        import importlib.metadata
+
+        if name == "__version__":
+            return importlib.metadata.version("attention-limits")
         return getattr(importlib.import_module(f"{__name__}.interface.{_PLACES[name]}"), name)

@@ -1,24 +1,32 @@
 """The command line, for the rules of the workflow and for the user."""
 
-import argparse
-import errno
-import io
-import os
-import re
 import sys
-import time
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
-from importlib import import_module, metadata
-from pathlib import Path
-from typing import NoReturn
 
 from attention_limits.interface.extras import extras
-from attention_limits.pipeline.base import provenance
-from attention_limits.pipeline.base.arguments import mapping, named, path, whole, without_long_words
 from attention_limits.pipeline.base.errors import CubeError, SpecError, did_you_mean
-from attention_limits.pipeline.base.provenance import PACKAGE
-from attention_limits.pipeline.base.threads import limit_threads, wrong_threads
+
+try:
+    with extras():
+        import argparse
+        import errno
+        import io
+        import os
+        import re
+        import time
+        from collections.abc import Mapping
+        from contextlib import AbstractContextManager, nullcontext
+        from importlib import import_module, metadata
+        from pathlib import Path
+        from typing import NoReturn
+
+        from attention_limits.pipeline.base import provenance
+        from attention_limits.pipeline.base.arguments import mapping, named, path, whole, without_long_words
+        from attention_limits.pipeline.base.provenance import PACKAGE
+        from attention_limits.pipeline.base.threads import limit_threads, wrong_threads
+except SpecError as wrong_place:
+    # A random.py of the user ends Python before there is a command that could report it.
+    print(f"attention-limits: {wrong_place}", file=sys.stderr)
+    sys.exit(2)
 
 # Commands that may compile for seconds.
 _COMPUTING = ("run_command", "check_link_command", "check_channel_command", "exponent_command")

@@ -146,7 +146,11 @@ def test_what_a_count_or_a_last_change_is_and_the_unit_below_an_axis(cube, tmp_p
     cube["residual"] = cube.overlap_error.assign_attrs(normalisation="||S - S_hat||_F^2 / d: 0 exact")
     record = described(cube, tmp_path / "mine.nc", tmp_path)["variables"]
     assert {record[name]["role"] for name in ("width", "solutions", "residual")} == {"flag"}
-    assert [record[name]["unit"] for name in ("width", "solutions", "residual")] == ["rounded to a whole number", "count", ""]
+    assert [record[name]["unit"] for name in ("width", "solutions", "residual")] == [
+        "rounded to a whole number",
+        "count",
+        "",
+    ]
     assert [unit("n / d^2, the same at all alpha"), unit("missing after the end"), unit("tr S / d = q")] == [
         "n / d², the same at all alpha", "", "",
     ]  # fmt: skip

@@ -1,13 +1,15 @@
 """An import that fails for a reason that the user can change ends in one line."""
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from attention_limits.interface.extras import extras
+from attention_limits.interface.extras import NEEDED, extras
 from attention_limits.pipeline.base.errors import SpecError
 from toy import REPOSITORY
 
@@ -62,18 +64,47 @@ def test_a_file_in_the_place_of_a_package(tmp_path, monkeypatch):
         imported(tmp_path, monkeypatch, "import sys; sys.exit(3)")
 
 
-@pytest.mark.parametrize("command", ["estimators", "list"])
-def test_a_numpy_of_the_user_that_ends_the_program(tmp_path, command):
-    """Snakemake imports numpy itself, and ends before it reads the workflow."""
-    (tmp_path / "numpy.py").write_text("import sys; sys.exit(3)\n")
-    done = subprocess.run(
-        [Path(sys.executable).with_name("attention-limits"), command],
-        cwd=REPOSITORY,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2, done.stderr
-    assert f"{tmp_path}/numpy.py ends the program when Python imports it" in done.stderr
-    assert "Traceback" not in done.stderr
+def run(folder, *command, **environment):
+    """A command in a folder of the user, whose files Python finds first."""
+    return subprocess.run(
+        command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )  # fmt: skip
+
+
+ENDS, BARE, RAISES = "import sys; sys.exit(0)\n", "", "raise ValueError('mine')\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "body"), [("numba", BARE), ("random", ENDS), ("logging", RAISES)])
+def test_a_file_of_the_user_in_the_place_of_a_package(tmp_path, name, body):
+    """No command ends in silence or with the traceback of another package: one line names the file, in the shell and in Python."""
+    (tmp_path / f"{name}.py").write_text(body)
+    done = run(tmp_path, sys.executable, "-m", "attention_limits", "list", "--project", REPOSITORY)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"attention-limits: {tmp_path / f'{name}.py'} ")
+    assert line.endswith("rename it, start Python in another folder, or take its folder from PYTHONPATH")
+    done = run(tmp_path, sys.executable, "-c", "import attention_limits as al; al.compute; al.__version__")
+    assert f"SpecError: {tmp_path / f'{name}.py'} " in done.stderr
+
+
+@pytest.mark.slow
+def test_the_command_looks_into_the_working_directory_only_if_pythonpath_names_it(tmp_path):
+    (tmp_path / "numpy.py").write_text(ENDS)
+    command = Path(sys.executable).with_name("attention-limits"), "estimators"
+    assert run(tmp_path, *command).returncode == 0
+    done = run(tmp_path, *command, PYTHONPATH=str(tmp_path))
+    assert (done.returncode, "numpy.py stands in the place of the Python package numpy" in done.stderr) == (2, True)
+
+
+def test_a_file_that_nothing_imports_is_in_no_place(tmp_path):
+    """A folder of the user may hold any file whose name the library does not need."""
+    for name in ("plotly", "turtle", "curve"):
+        (tmp_path / f"{name}.py").write_text(RAISES)
+    done = run(tmp_path, sys.executable, "-c", "import attention_limits as al; print(al.estimators().shape[1])")
+    assert done.stdout == "3\n", done.stderr
+
+
+def test_the_packages_of_which_a_file_of_the_user_may_take_the_place():
+    written = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    assert sorted(re.split(r"[-\[>]", line)[0] for line in written) == sorted(name.lower() for name in NEEDED)
