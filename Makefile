@@ -11,8 +11,8 @@ STAMP := .venv/.synced
 UV = $(or $(shell command -v uv),.venv/bin/uv)
 SNAKEMAKE = .venv/bin/snakemake --cores $(CORES) --config scale=$(SCALE) figures=$(FIGURES)
 
-# The environment holds all packages; a module that PYTHONPATH names could take the place of one of them.
-unexport PYTHONPATH
+# A run takes nothing from PYTHONPATH: a module there could take the place of a package, and another copy that of this one.
+run rerun report explorer: export PYTHONPATH = $(CURDIR)/src
 
 # If the Python of the environment is missing, for example after an upgrade, the environment is made again.
 ifneq ($(shell .venv/bin/python -c "print(1)" 2> /dev/null),1)

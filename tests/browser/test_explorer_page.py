@@ -71,7 +71,8 @@ def test_it_loads_without_a_network_on_a_result_of_its_first_cube(page, file):
     titles = page.eval_on_selector_all("#cube option", "all => all.map((one) => one.text)")
     assert titles == ["Curves of linear attention", "Curves of softmax attention"]
     picture = page.text_content("#plot")
-    assert "n / d²" in picture and "S_hat" not in picture
+    assert "n / d²" in picture
+    assert "S_hat" not in picture
     assert page.eval_on_selector_all("#x option", "all => all.map((one) => one.text)")[0] == "samples per squared dimension, α"
 
 

@@ -77,7 +77,7 @@ ENDS, BARE, RAISES = "import sys; sys.exit(0)\n", "", "raise ValueError('mine')\
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "body"), [("numba", BARE), ("random", ENDS), ("logging", RAISES)])
 def test_a_file_of_the_user_in_the_place_of_a_package(tmp_path, name, body):
-    """No command ends in silence or with the traceback of another package: one line names the file, in the shell and in Python."""
+    """No command ends in silence or with the traceback of another package: one line names the file."""
     (tmp_path / f"{name}.py").write_text(body)
     done = run(tmp_path, sys.executable, "-m", "attention_limits", "list", "--project", REPOSITORY)
     assert (done.returncode, done.stdout) == (2, "")
