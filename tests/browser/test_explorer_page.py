@@ -73,7 +73,10 @@ def test_it_loads_without_a_network_on_a_result_of_its_first_cube(page, file):
     picture = page.text_content("#plot")
     assert "n / d²" in picture
     assert "S_hat" not in picture
-    assert page.eval_on_selector_all("#x option", "all => all.map((one) => one.text)")[0] == "samples per squared dimension, α"
+    assert (
+        page.eval_on_selector_all("#x option", "all => all.map((one) => one.text)")[0]
+        == "samples per squared dimension, α"
+    )
 
 
 @pytest.mark.parametrize("width", [1400, 1100, 500])

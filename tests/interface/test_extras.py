@@ -68,7 +68,7 @@ def run(folder, *command, **environment):
     """A command in a folder of the user, whose files Python finds first."""
     return subprocess.run(
         command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
-    )  # fmt: skip
+    )
 
 
 ENDS, BARE, RAISES = "import sys; sys.exit(0)\n", "", "raise ValueError('mine')\n"
