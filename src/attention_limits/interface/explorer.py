@@ -219,8 +219,8 @@ def _figures(project: Path, family: str, path: Path) -> list[dict]:
         caption = caption_file(figure_module(family, entry.get("module", figure)), figure)
         if path.stem in entry["cubes"] and caption.is_file():
             numbers = numbers_of_picture(str(pictures / f"{prefix}_{figure}.png"))
-            caption = read_caption(caption, numbers)[0]
-            found.append({"title": entry["title"], "caption": caption, "variable": entry.get("variable")})
+            text = read_caption(caption, numbers)[0]
+            found.append({"title": entry["title"], "caption": text, "variable": entry.get("variable")})
     return found
 
 
