@@ -16,7 +16,11 @@ def add(commands) -> None:
     )
     channel.add_argument("--tokens", type=whole(1), default=2, help="number of tokens (default: 2)")
     channel.add_argument(
-        "--output_noise", type=not_negative, default=0.0, help="variance of the output noise (default: 0)"
+        "--output_noise",
+        "--output-noise",
+        type=not_negative,
+        default=0.0,
+        help="variance of the output noise (default: 0)",
     )
     channel.add_argument("--outputs", type=whole(64), default=2048, help="outputs of each test (default: 2048)")
     channel.add_argument("--seed", type=whole(0), default=0, help="seed of the scores (default: 0)")

@@ -13,7 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_limits.pipeline.base.user_files import execute, lines_of, number, read_text, same_letters, user_file
+from attention_limits.pipeline.base.user_files import (
+    execute,
+    lines_of,
+    number,
+    read_text,
+    same_letters,
+    user_file,
+)
 
 TEXT = "a: 1\nb: é β\n"
 

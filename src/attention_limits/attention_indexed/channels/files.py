@@ -15,6 +15,7 @@ from attention_limits.attention_indexed.channels.output import (
     described_by,
 )
 from attention_limits.attention_indexed.model.score_law import SYMMETRIC
+from attention_limits.pipeline.base.arguments import require_parameters
 from attention_limits.pipeline.base.errors import allowed_names
 from attention_limits.pipeline.base.user_files import object_of_file, user_file
 
@@ -46,6 +47,7 @@ def channel_of_file(model: Mapping, project: Path) -> OutputChannel | GaussianNo
         raise ValueError(
             f"{', '.join(unknown)}: no parameter of the channel {name}; {allowed_names(unknown[0], allowed)}"
         )
+    require_parameters(name, made, parameters)
     try:
         channel = made(tokens=model["tokens"], **parameters)
     except (Exception, SystemExit) as error:

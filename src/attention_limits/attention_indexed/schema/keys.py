@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from attention_limits.attention_indexed.channels.names import NAMES, WITH_POSTERIOR
 from attention_limits.attention_indexed.model.sizes import ASPECTS
 from attention_limits.pipeline.base.errors import did_you_mean
-from attention_limits.pipeline.experiments.specification import Section, Whole
+from attention_limits.pipeline.experiments.specification import Arguments, Section, Whole
 
 # Below it the limit of small width is right to 1e-5, and the state evolution is not promised.
 SMALLEST_RATIO = 1e-9
@@ -110,7 +110,7 @@ Aspect = Annotated[float, AfterValidator(_square_or_promised), Field(gt=0, le=AS
     "Dimension of the keys over that of the queries, d_k / d_q, of untied attention; 1, or from 1.05 to 1000, or the inverse of "
     "such a number. d = sqrt(d_q d_k). Other values than 1 need a ratio of 0.01 to 10.")]
 Tied = Annotated[Literal[False], Field(description="Only state evolution and matrix AMP treat untied queries and keys.")]
-Parameters = Annotated[dict, Field(description="Keyword arguments of a channel of the user, by name.")]
+Parameters = Annotated[Arguments, Field(description="Keyword arguments of a channel of the user, by name.")]
 DenoisingNoise = Annotated[float, Field(ge=1e-5, le=1000, description=
     "Variance D of the noise: the matrix is observed as S + sqrt(D) Z, Z_ij of variance 1 / d (tied: symmetric, 2 / d on the "
     "diagonal).")]

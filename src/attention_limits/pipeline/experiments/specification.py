@@ -12,11 +12,14 @@ Numbers are strict: text and truth values are no numbers. `Whole` accepts 1.0e+3
 """
 
 import functools
+import math
 from collections.abc import Iterable, KeysView
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from attention_limits.pipeline.base.arguments import shown
 
 # The path of keys to a value, and a message about the value.
 Problem = tuple[tuple[str, ...], str]
@@ -26,7 +29,27 @@ def _whole(value):
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def _of_file(values):
+    def wrong(value):
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        kinds = str | bool | int | float | list | dict | None
+        return (
+            not isinstance(value, kinds)
+            or (isinstance(value, float) and not math.isfinite(value))
+            or any(map(wrong, inner))
+        )
+
+    for key, value in values.items():
+        if not isinstance(key, str) or wrong(value):
+            raise ValueError(
+                f"{key}: {shown(value)}: allowed: finite numbers, texts, true or false, null, and lists of them"
+            )
+    return values
+
+
 Whole = Annotated[int, BeforeValidator(_whole)]
+# Keyword arguments of a function or class in a file of the user, which a file of results can hold.
+Arguments = Annotated[dict, AfterValidator(_of_file)]
 ONE_VALUE = "One value of the axis"
 # A name in targets and in the lines of the shell.
 NAME = "^[a-z][a-z0-9_]*$"

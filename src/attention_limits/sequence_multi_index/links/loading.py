@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from attention_limits.pipeline.base.arguments import require_parameters
 from attention_limits.pipeline.base.errors import allowed_names
 from attention_limits.pipeline.base.user_files import object_of_file, user_file
 from attention_limits.sequence_multi_index.links.link import Link
@@ -95,6 +96,8 @@ def load_link(model: Mapping, project: Path) -> Link:
     ]
     if missing:
         raise ValueError(f"{of_fields}the link {name} needs {', '.join(missing)}")
+    if name not in PROVIDED:
+        require_parameters(name, make, parameters)
     try:
         link = FunctionOfFields(make, rows, tokens, parameters) if own else make(**parameters)
     except ValueError:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from attention_limits.pipeline.base.arguments import shown
 from attention_limits.sequence_multi_index.links.link import (
     NORMAL_TOKENS,
     SMALLEST_EIGENVALUE,
@@ -75,15 +76,16 @@ class FunctionOfFields(Link):
         self.name = getattr(function, "__name__", "link").strip("<>")
         self._function, self._parameters = function, dict(parameters)
         h = np.random.default_rng(0).standard_normal((_FIELDS, rows, tokens))
+        call = f"{self.name}({', '.join(['h', *(f'{key}={shown(value)}' for key, value in parameters.items())])})"
         # A function that takes the first index of h for a row fails on a single sequence at the latest.
         for fields in (h, h[:1]):
-            _require_outputs(f"{self.name}(h)", self.forward, fields)
+            _require_outputs(call, self.forward, fields)
         flips = np.concatenate([-np.ones((1, rows)), 1.0 - 2.0 * np.eye(rows)])
         try:
             y = self.forward(h)
             same = [np.allclose(self.forward(h * flip[:, None]), y, _ROUNDING, _ROUNDING) for flip in flips]
         except (Exception, SystemExit) as error:
-            raise ValueError(_failure(f"{self.name}(h)", h, error)) from None
+            raise ValueError(_failure(call, h, error)) from None
         self.sign_symmetry = "rows" if all(same) else "all" if same[0] else "none"
 
     def forward(self, h):

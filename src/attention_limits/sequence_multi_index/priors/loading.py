@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from attention_limits.pipeline.base.arguments import require_parameters
 from attention_limits.pipeline.base.errors import allowed_names
 from attention_limits.pipeline.base.user_files import object_of_file, user_file
 from attention_limits.sequence_multi_index.priors.gaussian import GaussianRows, standard_normal
@@ -68,6 +69,7 @@ def mixture_of_file(section: Mapping, project: Path) -> np.ndarray:
         raise ValueError(
             f"{', '.join(unknown)}: no parameter of the prior {name}; {allowed_names(unknown[0], allowed)}"
         )
+    require_parameters(name, made, parameters)
     try:
         found = made(**parameters)
         parts = np.array([tuple(part) for part in found], dtype=float)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from attention_limits.pipeline.experiments.specification import Axis, Section, Whole
+from attention_limits.pipeline.experiments.specification import Arguments, Axis, Section, Whole
 
 Skip = Annotated[
     float,
@@ -112,9 +112,9 @@ class LinkModel(Section):
     exponents: Annotated[list[Exponent], Field(
         min_length=1, max_length=16, description="Exponents of a monomial, one whole number >= 1 per field."
     )] | None = None  # fmt: skip
-    parameters: Annotated[dict, Field(description="Other keyword arguments of a link of the user, by name.")] | None = (
-        None
-    )
+    parameters: (
+        Annotated[Arguments, Field(description="Other keyword arguments of a link of the user, by name.")] | None
+    ) = None
 
 
 class LinkGrid(Section):
@@ -172,7 +172,7 @@ class FilePrior(Section):
         "path/to/file.py:function of the user, relative to the project folder. It returns a list of (share, mean, deviation), "
         "one for each part; the second moment of a weight is one. `prior: path/to/file.py:function` is the same."
     ))]  # fmt: skip
-    parameters: Annotated[dict, Field(description="Keyword arguments of the function, by name.")] | None = None
+    parameters: Annotated[Arguments, Field(description="Keyword arguments of the function, by name.")] | None = None
 
 
 class CorrelatedPrior(Section):
