@@ -28,7 +28,7 @@ def families() -> list[Family]:
 
 
 def unit(meaning: str) -> str:
-    """The first clause of a `meaning`, a normalisation or definition, as a line below the label of an axis; empty where it is a formula.
+    """The first clause of a `meaning` (normalisation, definition) as a line below the label of an axis; empty for a formula.
 
     `n / d^2` is written with a sign for the square. The full text stands in the cube, in tables and beside the picture.
     """
