@@ -86,11 +86,13 @@ def test_matrices_from_files(tmp_path):
     np.save(tmp_path / "text.npy", np.array([["a"]]))
     (tmp_path / "broken.npy").write_bytes(b"nothing")
     (tmp_path / "empty.npy").touch()
+    np.savetxt(tmp_path / "a.txt", J)
     for name, message in (
         ("two.nc", "the variables J, K; one is allowed"), ("text.npy", "must be a real matrix"),
         ("broken.npy", "cannot be read as a matrix: no file of numpy.save"),
         ("empty.npy", "cannot be read as a matrix: no file of numpy.save"),
         ("missing.nc", "cannot be read"),
+        ("a.txt", "allowed: a .npy file of numpy.save, a NetCDF file of one variable"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=f"{name}.*{message}"):
             read_matrix(tmp_path / name)

@@ -114,6 +114,14 @@ def test_filters_drop_columns_first(tmp_path):
         ("a.fasta", ">a\nACG\n >b\nACG\n>c\nACG\n", "line 3, column 1: ' ' is no letter in the sequence 'a'"),
         ("a.fasta", ">a\nACG\n<<<<<<< HEAD\n>b\nACG\n", "line 3, column 8: ' ' is no letter"),
         ("a.aln", "CLUSTAL W\n\na ACG\nb ACG\n", "line 1: Clustal text; allowed: FASTA"),
+        ("a.phy", "\n 2 3\na ACG\nb ACG\n", "line 2: PHYLIP text; allowed: FASTA"),
+        ("a.fq", "@a\nACG\n+\nIII\n", "line 1: FASTQ text; allowed: FASTA"),
+        ("a.meg", "#mega\n#a\nACG\n#b\nACG\n", "line 1: MEGA text; allowed: FASTA"),
+        (
+            "protein.fa",
+            ">a\nMKVWL\n>b\nMKVWC\n",
+            r"9 of 10 letters are outside of the alphabet dna \(-ACGT\); set model.alphabet",
+        ),
         ("a.sto", "# STOCKHOLM 1.0\na AC\nb AC\n//\n# STOCKHOLM 1.0\n", "line 5: more than one alignment"),
         ("a.fasta", ">a\nAC1\n>b\nACG\n", "line 2, column 3: '1' is no letter"),
         ("a.fasta", ">a\nA\n>b\nC\n", "1 match columns"),
@@ -223,3 +231,9 @@ def test_a_split_leaves_a_sequence_on_either_side(fraction, expected):
 def test_gap_of_an_alphabet():
     assert Alphabet("AC-").gap == 2
     assert np.array_equal([Alphabet(name).gap for name in ALPHABETS], [0, 0, 0])
+
+
+def test_unknown_letters_are_not_those_of_another_alphabet(tmp_path):
+    """X and N stand for any letter, so that a file of them is no protein that is read as DNA."""
+    (tmp_path / "a.fa").write_text(">p1;a\nNNNXA\n>b\nNNNCA\n")
+    assert read_alignment(tmp_path / "a.fa", DNA, Alignment.Solver(max_column_gaps=1.0)).other_letters == 7

@@ -96,6 +96,11 @@ def test_bad_readings_of_an_alignment_are_refused(tmp_path, keys, value, message
         ),
         ("1 2\n", "model.distances: .*d.txt: line 1: '1 2': expected: i j distance"),
         (None, "model.distances: .*d.txt: cannot be read"),
+        (
+            "1 2 0.3\n1 4 1.2\n",
+            "model.contact: 8: all of its pairs are contacts: .*d.txt has distances from 0.3 to 1.2; both are in one",
+        ),
+        ("1 2 30\n1 4 80\n", "model.contact: 8: none of its pairs is a contact: .*d.txt has distances from 30 to 80"),
     ],
 )
 def test_bad_distances_are_refused(tmp_path, text, message):

@@ -75,6 +75,8 @@ def test_file_of_eigenvalues_with_shares_and_comments(tmp_path):
         ("2\n-0.5\n1.5\n", "0, or at least 0.0001, got -0.5"),
         ("1.99999\n0.00001\n", "got 1e-05"),
         ("1 0.5\n1 0.4\n", "sum is one, got the sum 0.9"),
+        ("0,5\n1,5\n", "line 1: '0,5': allowed: a decimal point; two numbers with a space"),
+        ("1,1\n", "line 1: '1,1': allowed: a decimal point"),
     ],
 )
 def test_wrong_files_are_refused_by_name(tmp_path, text, says):

@@ -32,6 +32,12 @@ def test_labels_and_questions():
     assert [CLASSES[label] for label in corpus.labels] == ["LOC", "HUM", "NUM"]
 
 
+@pytest.mark.parametrize("space", ["\t", "\u00a0", "  ", "\x0c"])
+def test_any_space_ends_the_label(space):
+    """A tab in the place of the blank must not take the first word of the question into the label."""
+    assert parse_questions([f"NUM:date{space}When was it{space}built ?"], "file").questions == ("When was it built ?",)
+
+
 def test_repeated_questions_count_once():
     corpus = parse_questions(
         [*LINES, "LOC:other  What is the capital  of Tarve ?", "HUM:ind When was it built ?"], "file"
@@ -47,7 +53,15 @@ def test_the_file_is_latin_1(tmp_path):
 
 @pytest.mark.parametrize(
     "line",
-    ["What is it ?", "XYZ:city What is it ?", "LOC What is it ?", "LOC: What is it ?", "LOC:city", "loc:city What ?"],
+    [
+        "What is it ?",
+        "XYZ:city What is it ?",
+        "LOC What is it ?",
+        "LOC: What is it ?",
+        "LOC:city",
+        "loc:city What ?",
+        "LOC:city What \0 ?",
+    ],
 )
 def test_bad_lines_are_named(tmp_path, line):
     path = tmp_path / "questions.label"

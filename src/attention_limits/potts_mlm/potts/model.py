@@ -169,7 +169,12 @@ def read_matrix(path: Path) -> np.ndarray:
                     raise ValueError(f"holds the variables {', '.join(map(str, names)) or 'none'}; one is allowed")
                 matrix = dataset[names[0]].values
     except (OSError, ValueError, EOFError) as error:
-        raise ValueError(f"{path}: cannot be read as a matrix: {error}") from None
+        kinds = (
+            ""
+            if isinstance(error, FileNotFoundError)
+            else "; allowed: a .npy file of numpy.save, a NetCDF file of one variable"
+        )
+        raise ValueError(f"{path}: cannot be read as a matrix: {error}{kinds}") from None
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
         raise ValueError(f"{path}: an array of shape {matrix.shape} and type {matrix.dtype}; must be a real matrix")
     return matrix.astype(float)

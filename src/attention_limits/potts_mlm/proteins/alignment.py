@@ -118,6 +118,7 @@ def read_alignment(path: Path, alphabet: Alphabet, rules: Rules) -> Alignment:
             "'*', '-', '.'"
         )
     is_other = states == unknown
+    _refuse_other_alphabet(path, alphabet, found.codes[is_other], found.codes[states != gap])
     dropped = is_other.any(axis=1) & (rules.other_letters == "drop")
     gaps = (is_other | (states == gap))[~dropped]
     column = np.flatnonzero(gaps.sum(axis=0) <= rules.max_column_gaps * len(gaps))
@@ -145,6 +146,16 @@ def read_alignment(path: Path, alphabet: Alphabet, rules: Rules) -> Alignment:
         other_letters=int(is_other.sum()),
         insertions=found.insertions,
     )
+
+
+def _refuse_other_alphabet(path, alphabet, others, letters):
+    """A protein that is read as DNA would lose most of its letters in silence; X and N are unknown letters of all alphabets."""
+    count = int(np.sum(~np.isin(others, [ord(letter) for letter in "XN*"])))
+    if 2 * count > len(letters):
+        raise ValueError(
+            f"{path}: {count} of {len(letters)} letters are outside of the alphabet {alphabet.name} ({alphabet.letters}); set "
+            "model.alphabet"
+        )
 
 
 def held_out(count: int, fraction: float) -> int:

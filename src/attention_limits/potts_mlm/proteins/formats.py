@@ -22,7 +22,8 @@ _ANNOTATION = re.compile(r"(ss_dssp|ss_pred|ss_conf|sa_dssp|sa_pred|aa_dssp|aa_p
 _OTHERS = {
     "CLUSTAL": "Clustal", "MUSCLE": "Clustal", "PROBCONS": "Clustal", "#NEXUS": "NEXUS", "!!AA_MULTIPLE_ALIGNMENT": "MSF",
     "!!NA_MULTIPLE_ALIGNMENT": "MSF", "PileUp": "MSF", ">P1;": "PIR", ">F1;": "PIR", ">DL;": "PIR", ">RL;": "PIR",
-    "<!DOCTYPE": "HTML", "<html": "HTML", "##maf": "MAF", "LOCUS": "GenBank",
+    "<!DOCTYPE": "HTML", "<html": "HTML", "##maf": "MAF", "LOCUS": "GenBank", "ID   ": "EMBL", "#MEGA": "MEGA", "@": "FASTQ",
+    "HEADER ": "PDB", "ATOM  ": "PDB", "data_": "mmCIF", "{\\rtf": "RTF", "{": "JSON",
 }  # fmt: skip
 _GAP, _DOT, _STOP = ord("-"), ord("."), ord("*")
 _CASE = ord("a") - ord("A")
@@ -202,9 +203,16 @@ def _refuse_other_formats(path, text, start):
                 f"{path}: line {number}: a NUL byte, so this is no text; allowed: UTF-8, UTF-16 with a byte order mark, Latin-1"
             )
     first = text[start] if text else ""
-    for word, name in _OTHERS.items():
-        if first.startswith(word):
-            raise ValueError(f"{path}: line {start + 1}: {name} text; allowed: FASTA, A2M, A3M or Stockholm")
+    # The header of a FASTA file may begin as that of PIR in small letters.
+    found = [
+        name
+        for word, name in _OTHERS.items()
+        if first.startswith(word) or (word[0] != ">" and first.upper().startswith(word.upper()))
+    ]
+    if re.fullmatch(r"\s*\d+\s+\d+\s*", first):
+        found.append("PHYLIP")
+    if found:
+        raise ValueError(f"{path}: line {start + 1}: {found[0]} text; allowed: FASTA, A2M, A3M or Stockholm")
 
 
 def _fasta(path, text):

@@ -4,6 +4,8 @@ import functools
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
+
 from attention_limits.pipeline.base.user_files import user_file
 from attention_limits.pipeline.experiments.specification import Problem
 
@@ -47,14 +49,15 @@ def alignment_counts(data) -> dict[str, int]:
 
 
 def distances(estimator) -> Iterable[Problem]:
-    """A file of distances that cannot be read, or that numbers columns that the alignment lacks."""
+    """A file of distances that cannot be read, numbers columns that the alignment lacks, or is in another unit than `contact`."""
     if "distances" not in estimator.model:
         return
     from attention_limits.potts_mlm.potts.contacts import read_distances
 
     path = user_file(estimator.project, estimator.model["distances"])
     try:
-        read_distances(path, _sizes(estimator.reads)[2])
+        found = read_distances(path, _sizes(estimator.reads)[2])
+        yield from _unit(path, found, estimator.model["contact"])
     except OSError as error:
         # Another check reports an alignment that cannot be read.
         if error.filename == str(path):
@@ -62,6 +65,15 @@ def distances(estimator) -> Iterable[Problem]:
     except ValueError as error:
         if str(error).startswith(f"{path}:"):
             yield ("model", "distances"), str(error)
+
+
+def _unit(path, found, contact) -> Iterable[Problem]:
+    """Where all pairs are contacts, or none is, every score has the precision 1 or 0."""
+    low, high = np.nanmin(found), np.nanmax(found)
+    if low < high and not low < contact <= high:
+        which = "none of its pairs is a contact" if contact <= low else "all of its pairs are contacts"
+        text = f"{contact:g}: {which}: {path} has distances from {low:g} to {high:g}; both are in one unit, usually ångström"
+        yield ("model", "contact"), text
 
 
 def distance_files(estimator) -> list[Path]:

@@ -5,6 +5,7 @@ no quadrature of a density adds an error (derived in this module). Its participa
 independent dimensions.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ ROUNDED = 1e-6
 SMALLEST = 1e-4
 # Largest number of eigenvalues of a file.
 MOST = 100_000
+# Two whole numbers around a comma: a decimal comma, which would be an eigenvalue and its share.
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 # Largest exponent of a power law that is tried.
 STEEPEST = 60.0
 
@@ -115,6 +118,9 @@ def of_file(path: Path) -> Spectrum:
         words = line.partition("#")[0].replace(",", " ").split()
         if not words:
             continue
+        if _DECIMAL_COMMA.fullmatch(line.strip()):
+            allowed = "a decimal point; two numbers with a space between them"
+            raise ValueError(f"covariance: {path}, line {row}: {line.strip()!r}: allowed: {allowed}")
         try:
             rows.append([number(word) for word in words])
         except ValueError:

@@ -80,10 +80,11 @@ def parse_questions(lines, source):
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        label, _, question = line.strip().partition(" ")
+        # Tabs and other spaces end the label too.
+        label, *words = line.split()
         coarse, colon, fine = label.partition(":")
-        question = " ".join(question.split())
-        if coarse not in CLASSES or not colon or not fine or not question:
+        question = " ".join(words)
+        if "\0" in line or coarse not in CLASSES or not colon or not fine or not question:
             problems.append(
                 f"{source}:{number}: {line.strip()[:60]!r}: allowed: CLASS:fine question, CLASS of {', '.join(CLASSES)}"
             )
