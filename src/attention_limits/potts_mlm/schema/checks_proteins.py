@@ -57,7 +57,8 @@ def distances(estimator) -> Iterable[Problem]:
     path = user_file(estimator.project, estimator.model["distances"])
     try:
         found = read_distances(path, _sizes(estimator.reads)[2])
-        yield from _unit(path, found, estimator.model["contact"])
+        # A summary of distances alone counts no contacts.
+        yield from _unit(path, found, estimator.model["contact"]) if "contact" in estimator.model else ()
     except OSError as error:
         # Another check reports an alignment that cannot be read.
         if error.filename == str(path):
