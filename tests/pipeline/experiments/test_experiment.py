@@ -116,6 +116,18 @@ def test_changes_of_an_experiment(load, toy):
     for wrong, line in (
         ({"estimator": {}}, f"set: {name}: estimator: unknown key; allowed: data, estimators, model"),
         (
+            {"growth": {}},
+            f"set: {name}: growth: unknown key; allowed: data, estimators, model; write {{estimators: {{growth: ...}}}}",
+        ),
+        (
+            {"replicas": 3},
+            f"set: {name}: replicas: unknown key; allowed: data, estimators, model; write {{estimators: {{growth: {{rep",
+        ),
+        (
+            {"gain": 3},
+            f"set: {name}: gain: unknown key; allowed: data, estimators, model; write {{model: {{gain: ...}}}}",
+        ),
+        (
             {"estimators": {"growth": {"replicas": 0}}},
             f"{toy.experiment} with `set`: estimators.growth.replicas: 0: allowed:",
         ),

@@ -133,6 +133,10 @@ def test_a_variant_by_set(toy):
         ({"seed": -1}, "--config: seed: -1: allowed: a whole number ≥ 0 (Root seed"),
         ({"results": "out/{x}"}, '--config: results: "out/{x}": allowed: text'),
         ({"families": ["tyo"]}, "--config: families: 'tyo': no folder "),
+        (
+            {"families": "Toy-1"},
+            '--config: families: "Toy-1": allowed: all, or folders of config/, whose names match ^[a-z]',
+        ),
         ({"families": []}, "--config: families"),
         ({"families": "toy, tyo"}, "--config: families: 'tyo': no folder "),
         ({"results": "~/runs"}, '--config: results: "~/runs": allowed: the path itself, without ~'),

@@ -213,8 +213,23 @@ def _changed(path: Path, changes: Mapping) -> tuple[dict[str, dict], dict]:
     change = {} if path.stem in models else changes.get(path.stem, {})
     _, wrong = validated(Overlay, change)
     if wrong:
-        raise SpecError(located(f"set: {path.stem}", wrong))
+        raise SpecError(
+            located(f"set: {path.stem}", [(keys, f"{text}{_place(path, keys, text)}") for keys, text in wrong])
+        )
     return {name: {**model, **changes.get(name, {})} for name, model in models.items()}, change
+
+
+def _place(path: Path, keys: tuple[str, ...], text: str) -> str:
+    """Where an unknown key of the overlay of an experiment file most likely belongs, as the end of the message `text`."""
+    if len(keys) != 1 or not text.startswith("unknown key") or not path.is_file():
+        return ""
+    (key,), document = keys, read_yaml(path)
+    estimators, model = document.get("estimators", {}), document.get("model", {})
+    if key in estimators:
+        return f"; write {{estimators: {{{key}: ...}}}}"
+    if key in ("grid", "replicas", "solver", "chunk"):
+        return f"; write {{estimators: {{{next(iter(estimators), 'NAME')}: {{{key}: ...}}}}}}"
+    return f"; write {{model: {{{key}: ...}}}}" if key in model or isinstance(model, str) else ""
 
 
 def _with_model(document: dict, models: dict[str, dict]) -> tuple[dict, list[str], list[Problem]]:

@@ -43,7 +43,16 @@ _Path = Annotated[
 
 def _listed(value):
     """One family, or several with commas, in place of a list, as the command line gives them."""
-    return [name.strip() for name in value.split(",")] if isinstance(value, str) and value != "all" else value
+    names = [name.strip() for name in value.split(",")] if isinstance(value, str) and value != "all" else value
+    for name in names if isinstance(names, list) else ():
+        if isinstance(name, str) and not re.match(NAME, name):
+            allowed = f"all, or folders of config/, whose names match {NAME}"
+            raise ValueError(f"{json.dumps(name)}: allowed: {allowed}{did_you_mean(name, [_as_name(name)])}")
+    return names
+
+
+def _as_name(text: str) -> str:
+    return re.sub(r"\W", "_", text.lower())
 
 
 def _changes(value):

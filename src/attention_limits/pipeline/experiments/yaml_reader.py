@@ -25,7 +25,11 @@ class _Constructor(SafeConstructor):
 
     def check_mapping_key(self, node, key_node, mapping, key, value):
         if not isinstance(key, str) or key in mapping:
-            what = "is written twice; write it once" if key in mapping else "is not text; put it in quotes"
+            what = (
+                "is written twice; write it once"
+                if key in mapping
+                else "is not text; put it in quotes, or write 0.5 for 0,5"
+            )
             raise ConstructorError(None, None, f"the key {key!r} {what}", key_node.start_mark)
         return True
 
