@@ -4,7 +4,7 @@ The files in `config/<family>/experiments` use these names. The module `estimato
 `<name>`.
 """
 
-from attention_limits.attention_indexed.schema import erm, one_layer, two_layers
+from attention_limits.attention_indexed.schema import erm, one_layer, two_layers, untied
 from attention_limits.pipeline.experiments.specification import DataSpecification, Specification
 
 PREFIX = "aim"
@@ -22,6 +22,8 @@ ESTIMATORS: dict[str, type[Specification]] = {
     "two_layers_phases": two_layers.TwoLayersPhases,
     "two_layers_amp": two_layers.TwoLayersAmp,
     "layers_descent": two_layers.LayersDescent,
+    "untied_descent": untied.UntiedDescent,
+    "untied_amp": untied.UntiedAmp,
     "erm_state_evolution": erm.ErmStateEvolution,
     "erm_optimal_decay": erm.ErmOptimalDecay,
     "erm_minimisation": erm.ErmMinimisation,

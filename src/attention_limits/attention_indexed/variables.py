@@ -497,6 +497,26 @@ VARIABLES += (
     ),
 )  # fmt: skip
 
+# Untied attention, its keys own or separate (untied_descent, untied_amp).
+COORDINATES += (
+    Coordinate("part", "part of S", "", "symmetric part (S + S^T) / 2 or antisymmetric part (S - S^T) / 2"),
+)
+_PART = "||P - P_hat||_F^2 / d of the part P; both parts add up to the error of S, which is 1 for S_hat = 0"
+VARIABLES += (
+    Variable(
+        "mmse_by_part", ("part",), "error of each part of the estimate", "", f"{_PART}; missing after a divergence",
+        "of the iteration that counts",
+    ),
+    Variable(
+        "mmse_by_part_average", ("part", "average"), "error of each part of the mean of m estimates", "",
+        f"{_PART}; mean over all sets of m starts", "as mmse_average",
+    ),
+    Variable(
+        "mmse_by_part_extrapolated", ("part",), "error of each part of the mean of infinitely many estimates", "", _PART,
+        "as mmse_extrapolated",
+    ),
+)  # fmt: skip
+
 COORDINATES += erm.COORDINATES
 VARIABLES += erm.VARIABLES
 SOURCES = erm.SOURCES

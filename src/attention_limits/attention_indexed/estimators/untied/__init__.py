@@ -1,0 +1,1 @@
+"""Untied softmax attention whose keys read the tokens of the queries, or separate sequences."""

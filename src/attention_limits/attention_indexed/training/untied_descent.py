@@ -1,0 +1,78 @@
+"""Adam on the squared training error of untied softmax attention of extensive width, from several starts on the same data.
+
+With weights Q and K (d, r), S = Q K^T / sqrt(r d), queries X and keys Z,
+
+    h = (X S Z^T - delta tr S) / sqrt(d),    loss(Q, K) = (1/d) sum_mu ||softmax(beta h_mu) - y_mu||_F^2.
+
+Self-attention has Z = X and the trace of S, as tied attention (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582).
+Separate sequences have independent Z and no trace. Of self-attention, h_aa reads the symmetric part of S alone: with T = 2 the
+linear response to the symmetric part is three times that to the antisymmetric part. So the noise on S is not that of
+independent entries, and the theory of separate sequences does not hold. JAX differentiates the loss, in single precision.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attention_limits.attention_indexed.training.gradient_descent import Runs, Settings, minimise
+
+
+def product_matrix(weights):
+    """S = Q K^T / sqrt(r d), (..., d, d), of `weights` (2, ..., d, r): Q and K."""
+    queries, keys = weights
+    return queries @ keys.swapaxes(-1, -2) / math.sqrt(queries.shape[-2] * queries.shape[-1])
+
+
+def parts(matrices: np.ndarray) -> np.ndarray:
+    """The symmetric and the antisymmetric part, (2, ..., d, d), of `matrices` (..., d, d)."""
+    transposed = np.swapaxes(matrices, -1, -2)
+    return np.stack([matrices + transposed, matrices - transposed]) / 2.0
+
+
+@jax.jit
+def _losses(weights, sequences, keys, outputs, beta):
+    """Loss (K,) and gradient at `weights` (2, K, d, r); `keys` None: those of self-attention.
+
+    One start after the other, so no array is larger than the data.
+    """
+    dimension = sequences.shape[-1]
+
+    def loss(matrix):
+        products = (sequences.reshape(-1, dimension) @ matrix).reshape(sequences.shape)
+        h = products @ (sequences if keys is None else keys).swapaxes(1, 2)
+        if keys is None:
+            h = h - jnp.trace(matrix) * jnp.eye(h.shape[-1], dtype=h.dtype)
+        attends = jax.nn.softmax(beta / math.sqrt(dimension) * h, axis=-1)
+        return jnp.sum((attends - outputs) ** 2) / dimension
+
+    matrices, back = jax.vjp(product_matrix, weights)
+    losses, slopes = jax.lax.map(jax.value_and_grad(loss), matrices)
+    return losses, back(slopes)[0]
+
+
+def descend(sequences, outputs, starts, beta: float, settings: Settings, keys=None) -> Runs:
+    """Run Adam from each of `starts` (2, K, d, r), Q and K, on sequences (n, T, d) with outputs (n, T, T), in single precision.
+
+    `beta` is the inverse temperature; `settings` as for tied attention; `keys` (n, T, d) are those of separate sequences. Both
+    weights of the result are (2, K, d, r). Weights that diverge stay in it, as NaN.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or beta is not positive and finite.
+    """
+    count, tokens, dimension = np.shape(sequences)
+    fits = np.ndim(starts) == 4 and (len(starts), np.shape(starts)[2]) == (2, dimension)
+    if not fits or np.shape(outputs) != (count, tokens, tokens) or np.shape(keys) not in ((), (count, tokens, dimension)):
+        raise ValueError(f"shapes do not fit: {np.shape(sequences)}, {np.shape(outputs)}, {np.shape(starts)}, {np.shape(keys)}")
+    if not 0 < beta < math.inf:
+        raise ValueError(f"gradient descent needs 0 < beta < infinity, got {beta}")
+    data = [None if part is None else jnp.asarray(part, jnp.float32) for part in (sequences, keys, outputs)]
+
+    def loss(weights):
+        value, gradient = _losses(weights, *data, np.float32(beta))
+        return np.asarray(value, float), np.array(gradient)
+
+    return minimise(loss, np.asarray(starts, np.float32), count, dimension, settings)
