@@ -38,6 +38,18 @@ LAYERS_DESCENT = {
         }
     },
 }  # fmt: skip
+UNTIED = {
+    "model": {"tokens": 2, "ratio": 0.5, "self_attention": True},
+    "estimators": {
+        "untied_descent": {
+            "grid": {"alpha": {"values": [0.2, 0.4]}}, "replicas": 2,
+            "solver": {"dimension": 8, "starts": 3, "steps": 15, "record_every": 10, "fresh_sequences": 20},
+        },
+        "untied_amp": {
+            "grid": {"alpha": {"values": [0.2, 0.4]}}, "replicas": 2, "solver": {"dimension": 10, "max_iterations": 4}
+        },
+    },
+}  # fmt: skip
 SIZES = {
     "model": {"channel": "hardmax", "tokens": 2, "ratio": 0.5},
     "estimators": {

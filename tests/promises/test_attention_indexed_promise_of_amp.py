@@ -12,6 +12,7 @@ from attention_limits.attention_indexed.amp.matrix_amp import RECOVERED, draw_da
 from attention_limits.attention_indexed.channels.loading import make_channel
 from attention_limits.attention_indexed.model.scores import scores
 from attention_limits.attention_indexed.model.sizes import Sizes
+from attention_limits.attention_indexed.priors.product import Product
 from attention_limits.attention_indexed.state_evolution.curve import solve
 from attention_limits.pipeline.base.streams import Streams
 
@@ -146,3 +147,36 @@ def test_converged_runs_stay_with_four_times_the_iterations(model, share):
     assert both.sum() >= 4
     errors, later = found.mmse.values.ravel()[both], longer.mmse.values.ravel()[both]
     assert abs(np.mean(later - errors)) < errors.std(ddof=1) / np.sqrt(len(errors))
+
+
+@settings(max_examples=2)
+@given(
+    model=section(FAMILY, "untied_amp", "model", "beta", "self_attention", tokens=st.integers(2, 3), ratio=st.floats(0.3, 1.5)),
+    share=st.floats(0.2, 0.7),
+)
+@example(model={"self_attention": False, "tokens": 2, "ratio": 0.5, "beta": 1.0}, share=0.5)
+@example(model={"self_attention": True, "tokens": 2, "ratio": 0.5, "beta": 1.0}, share=0.5)
+def test_untied_amp_meets_the_theory_of_separate_sequences_or_is_flagged(model, share):
+    """Separate sequences: the mean error of four data sets lies within five standard errors, and 2/d + 2/r, of the theory
+    (false-alarm rate 0.008, Student's t of three degrees; the seeds are fixed), and both parts add up to it. Self-attention has
+    no promise but its flags: an error without a flag of convergence is missing or has a residual above the tolerance."""
+    d, tolerance = 48, 1e-2
+    channel = make_channel("softmax", model["tokens"], model["beta"], untied=True)
+    ratio = model["ratio"]
+    alpha = share * (1.0 if ratio >= 1 else ratio * (2.0 - ratio)) / channel.equations
+    found = computed(
+        "untied_amp", model, {"alpha": float(f"{alpha:.12g}")}, replicas=4,
+        solver={"dimension": d, "max_iterations": 300, "tolerance": tolerance},
+    )  # fmt: skip
+    errors, converged = found.mmse.values.ravel(), found.converged.values.ravel()
+    known = np.isfinite(errors)
+    np.testing.assert_allclose(
+        found.mmse_by_part.sum("part", skipna=False).values.ravel()[known], errors[known], rtol=1e-9
+    )
+    settled = (found.residual.values.ravel() <= tolerance) | (found.mmse_predicted.values.ravel() <= RECOVERED)
+    np.testing.assert_array_equal(settled & known, converged)
+    if model["self_attention"] or not converged.all():
+        return
+    realised = float(found.realised_ratio.max())
+    expected = solve(channel, Product(realised), [float(found.realised_alpha.max())]).mmse[0]
+    assert abs(errors.mean() - expected) < 2.5 * errors.std(ddof=1) + 2.0 / d + 2.0 / (realised * d)

@@ -171,3 +171,55 @@ def test_layers_descent_is_that_in_double_precision(model, alpha):
                 gap = attention_matrix(W) - attention_matrix(teacher)
                 final.append((np.sum(gap**2) - np.trace(gap) ** 2 / d) / d)
             np.testing.assert_allclose(ours.mmse_by_layer_start.values.ravel(), final, rtol=1e-3)
+
+
+@settings(max_examples=2)
+@given(
+    model=section(
+        FAMILY,
+        "untied_descent",
+        "model",
+        "self_attention",
+        tokens=st.integers(2, 4),
+        ratio=st.floats(0.1, 1.5),
+        beta=st.floats(0.3, 3.0),
+    ),
+    alpha=st.floats(0.05, 0.5),
+)
+@example(model={"self_attention": True, "tokens": 2, "ratio": 0.5, "beta": 1.0}, alpha=0.3)
+def test_untied_descent_is_that_in_double_precision(model, alpha):
+    """Training errors, errors of the estimates and of their two parts after 0 to 4 steps against Adam with gradients of jax in
+    double precision of another order of the products.
+
+    Allowed is 1e-3, some thousand roundings of single precision: Adam divides small gradients by their size."""
+    d, steps, rate, own = 10, 4, 0.05, model["self_attention"]
+    solver = {"dimension": d, "starts": 2, "steps": steps, "record_every": 1, "learning_rate": rate}
+    found = computed("untied_descent", model, {"alpha": alpha}, solver=solver)
+    streams, at = Streams(0, FAMILY, "promise"), {"alpha": float(f"{alpha:.12g}")}
+    rank, count = int(found.width.item()), round(found.realised_alpha.item() * d * d)
+    generator = streams.generator("data", 0, **at)
+    queries, keys = generator.standard_normal((2, d, rank))
+    X = draw_sequences(count, model["tokens"], d, generator)
+    Z = X if own else draw_sequences(count, model["tokens"], d, generator)
+    starts = streams.generator("start", 0, **at).standard_normal((2, 2, d, rank), dtype=np.float32).astype(float)
+
+    def outputs(W):
+        h = (X @ W[0]) @ jnp.swapaxes(Z @ W[1], 1, 2)
+        h = h - own * jnp.sum(W[0] * W[1]) * jnp.eye(model["tokens"])
+        return jax.nn.softmax(model["beta"] * h / (np.sqrt(rank) * d), axis=-1)
+
+    with jax.enable_x64(True):
+        y = outputs(np.stack([queries, keys]))
+
+        def squares(W):
+            return jnp.sum((outputs(W) - y) ** 2)
+
+        gradient = jax.jit(jax.grad(lambda W: squares(W) / d))
+        for k, start in enumerate(starts):
+            path = adam(lambda W: np.asarray(gradient(W)), start, steps, rate, Rounding())
+            training = [float(squares(W)) / count for W in path]
+            ours = found.isel(start=k)
+            np.testing.assert_allclose(ours.training_error.values.ravel(), training, rtol=1e-3, atol=1e-9)
+            gap = (path[-1][0] @ path[-1][1].T - queries @ keys.T) / np.sqrt(rank * d)
+            np.testing.assert_allclose(ours.mmse_by_start.values.ravel(), np.sum(gap**2) / d, rtol=1e-3)
+    np.testing.assert_allclose(found.mmse_by_part_average.sum("part").values, found.mmse_average.values, rtol=1e-9)

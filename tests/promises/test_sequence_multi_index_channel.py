@@ -110,7 +110,8 @@ def test_state_evolution_denoiser_of_two_layers_is_a_dense_integral(skip, beta, 
 @pytest.mark.parametrize(
     "model",
     [{"link": "sign_product", "rows": 2}, {"link": "committee", "rows": 3}, {"link": "product", "rows": 2, "noise": 0.5},
-     {"link": "untied", "depth": 1, "tokens": 3, "noise": 0.1}, {"link": "multi_head", "heads": 2, "tokens": 4, "noise": 1000.0}],
+     {"link": "untied", "depth": 1, "tokens": 3, "noise": 0.1}, {"link": "multi_head", "heads": 2, "tokens": 3, "noise": 0.1},
+     {"link": "multi_head", "heads": 2, "tokens": 4, "noise": 1000.0}],
 )  # fmt: skip
 def test_state_evolution_denoiser_of_noisy_and_discrete_links_is_brute_force(model):
     rng = np.random.default_rng(6)

@@ -15,6 +15,7 @@ VARIANTS = {
         {},
         {"untied": True, "heads": 1, "tokens": 3},
         {"shared": True, "tokens": 3, "readout": (0.7, 0.3)},
+        {"depth": 2, "skip": 0.5, "shared": True},
     ],
     "sequence_output": [{"depth": 1}, {"depth": 2}, {"tokens": 4}],
     "positional_attention": [{"omega": 0.4}],

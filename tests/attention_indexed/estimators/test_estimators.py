@@ -10,6 +10,7 @@ from aim_tools import (
     PHASES,
     SIZES,
     TWO_LAYERS,
+    UNTIED,
     computed,
     estimator,
     load,
@@ -46,6 +47,8 @@ def test_theory_and_amp_of_one_layer(tmp_path):
         (TWO_LAYERS, "two_layers_amp"),
         (LAYERS_DESCENT, "layers_descent"),
         (PHASES, "two_layers_phases"),
+        (UNTIED, "untied_descent"),
+        (UNTIED, "untied_amp"),
     ],
 )
 def test_a_point_is_the_same_in_any_block_and_every_variable_is_registered(tmp_path, document, name):

@@ -137,6 +137,7 @@ def untied_laws(*conditions):
 
 
 RECTANGULAR = untied_laws(rectangular)
+UNTIED_AMP = named("untied_amp")
 # The descent of several layers measures its errors on fresh data with the module that does so for AMP of two layers.
 TWO_LAYERS = ("two_layers_state_evolution", "two_layers_phases", "two_layers_amp", "layers_descent")
 # Module of attention_indexed -> the jobs that an edit of it concerns.
@@ -144,15 +145,15 @@ EDITS = {
     "channels.files": loaded(of_file),
     "channels.output": loaded(sampled),
     "channels.sampled": loaded(sampled),
-    "channels.untied": lambda job: loaded(channel("linear", "softmax"), untied)(job) or DECAY(job),
+    "channels.untied": lambda job: loaded(channel("linear", "softmax"), untied)(job) or DECAY(job) or UNTIED_AMP(job),
     "channels.hardmax.output": loaded(channel("hardmax", "hardmax_published")),
     "channels.hardmax.untied": loaded(channel("hardmax"), untied),
     "channels.hardmax.two_tokens": TWO_TOKENS,
     "channels.hardmax.pair_kernels": TWO_TOKENS,
     "channels.hardmax.many_tokens": MORE_TOKENS,
     "channels.hardmax.posterior_kernels": MORE_TOKENS,
-    "priors.product": untied_laws(),
-    "priors.denoisers.product": lambda job: loaded(untied)(job) or DECAY(job),
+    "priors.product": lambda job: untied_laws()(job) or UNTIED_AMP(job),
+    "priors.denoisers.product": lambda job: loaded(untied)(job) or DECAY(job) or UNTIED_AMP(job),
     "priors.rectangular": RECTANGULAR,
     "priors.denoisers.rectangular": lambda job: RECTANGULAR(job) or DECAY(job),
     "priors.invariant": SPECTRUM,
@@ -160,9 +161,11 @@ EDITS = {
     "priors.tabulated": lambda job: RECTANGULAR(job) or SPECTRUM(job),
     # The curve of the denoiser is collected as the others.
     "state_evolution.bounded_solutions": lambda job: loaded()(job) or job.name == "denoising",
-    "amp.schedule": named("matrix_amp", "matrix_amp_sizes", "erm_gamp", "two_layers_amp"),
-    "amp.matrix_amp": named("matrix_amp", "matrix_amp_sizes", "two_layers_amp"),
-    "training.gradient_descent": named("gradient_descent", "layers_descent"),
+    "amp.schedule": named("matrix_amp", "matrix_amp_sizes", "erm_gamp", "two_layers_amp", "untied_amp"),
+    "amp.matrix_amp": named("matrix_amp", "matrix_amp_sizes", "two_layers_amp", "untied_amp"),
+    "training.gradient_descent": named("gradient_descent", "layers_descent", "untied_descent"),
+    "training.untied_descent": named("untied_descent"),
+    "model.untied": named("untied_descent", "untied_amp"),
     "training.slice_sampling": named("posterior_sampling"),
     "two_layers.layers": named(*TWO_LAYERS),
     "two_layers.two_tokens.posterior_kernels": named(*TWO_LAYERS),

@@ -38,6 +38,30 @@ def test_the_output_of_a_learned_readout_is_the_sum_over_its_heads():
     np.testing.assert_allclose(shared.forward(h[:, :5]), link.forward(same), rtol=1e-12)
 
 
+@pytest.mark.parametrize("untied", [False, True])
+def test_a_learned_readout_behind_a_layer_reads_its_tokens(untied):
+    """The tokens that the last layer reads, one after the other: x_a = c x_a + sum_b S_ab x_b of the first layer."""
+    rng = np.random.default_rng(65)
+    link = LearnedReadout(heads=2, tokens=3, depth=2, skip=0.5, untied=untied, readout=(0.7, 0.3))
+    h = rng.standard_normal((5, link.rows, 3))
+    width = 4 if untied else 2
+    first, last, values = h[:, :width], h[:, width : 2 * width], h[:, 2 * width :]
+
+    def heads(read):
+        return [softmax_rows(read[:, k + width - 2, :, None] * read[:, k, None, :]) for k in (0, 1)]
+
+    S = 0.7 * heads(first)[0] + 0.3 * heads(first)[1]
+
+    def passed(fields):
+        return 0.5 * fields + np.einsum("nab,nrb->nra", S, fields)
+
+    attention, v = heads(passed(last)), passed(values)
+    expected = sum(
+        w * np.einsum("nab,nb->na", A, v[:, k]) for k, (w, A) in enumerate(zip((0.7, 0.3), attention, strict=True))
+    )
+    np.testing.assert_allclose(link.forward(h), expected, rtol=1e-12)
+
+
 @pytest.mark.slow
 def test_heads_that_split_the_embedding_have_the_theory_of_h_alpha():
     """One iteration of GAMP from an informed estimate, with head k reading only its own D / H dimensions: its overlap is that

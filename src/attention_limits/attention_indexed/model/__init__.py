@@ -6,6 +6,7 @@ In reading order:
 
 - sizes: n, d and r, and the memory of a simulation
 - scores: weights, sequences, scores and attention
+- untied: S of untied weights, and its symmetric and antisymmetric part
 - score_law: the law of the scores of a fresh sequence, and its nodes
 
 May import it: every other room of the family.

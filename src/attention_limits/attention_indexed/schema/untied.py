@@ -5,13 +5,22 @@ from typing import Annotated
 from pydantic import Field
 
 from attention_limits.attention_indexed.schema.checks import memory_checks, size_checks
-from attention_limits.attention_indexed.schema.keys import DescentBeta, Dimension, Iteration, SampledAlpha, Starts, Tokens
+from attention_limits.attention_indexed.schema.keys import (
+    DescentBeta,
+    Dimension,
+    Iteration,
+    SampledAlpha,
+    Starts,
+    Tokens,
+)
 from attention_limits.attention_indexed.schema.one_layer import GradientDescent, Layer
 from attention_limits.pipeline.experiments.specification import Axis, Problem, Section, Specification
 
+# fmt: off
 SelfAttention = Annotated[bool, Field(description=
     "true: queries and keys have separate weights, S = Q K^T / sqrt(r d), and read the same tokens (self-attention), "
-    "h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d). false: the keys read separate sequences, h_ab = x_a^T S z_b / sqrt(d).")]  # fmt: skip
+    "h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d). false: the keys read separate sequences, h_ab = x_a^T S z_b / sqrt(d).")]
+# fmt: on
 
 
 class UntiedSoftmaxLayer(Layer):

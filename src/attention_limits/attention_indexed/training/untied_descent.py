@@ -16,19 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from attention_limits.attention_indexed.model.untied import product_matrix
 from attention_limits.attention_indexed.training.gradient_descent import Runs, Settings, minimise
-
-
-def product_matrix(weights):
-    """S = Q K^T / sqrt(r d), (..., d, d), of `weights` (2, ..., d, r): Q and K."""
-    queries, keys = weights
-    return queries @ keys.swapaxes(-1, -2) / math.sqrt(queries.shape[-2] * queries.shape[-1])
-
-
-def parts(matrices: np.ndarray) -> np.ndarray:
-    """The symmetric and the antisymmetric part, (2, ..., d, d), of `matrices` (..., d, d)."""
-    transposed = np.swapaxes(matrices, -1, -2)
-    return np.stack([matrices + transposed, matrices - transposed]) / 2.0
 
 
 @jax.jit
@@ -65,8 +54,14 @@ def descend(sequences, outputs, starts, beta: float, settings: Settings, keys=No
     """
     count, tokens, dimension = np.shape(sequences)
     fits = np.ndim(starts) == 4 and (len(starts), np.shape(starts)[2]) == (2, dimension)
-    if not fits or np.shape(outputs) != (count, tokens, tokens) or np.shape(keys) not in ((), (count, tokens, dimension)):
-        raise ValueError(f"shapes do not fit: {np.shape(sequences)}, {np.shape(outputs)}, {np.shape(starts)}, {np.shape(keys)}")
+    if (
+        not fits
+        or np.shape(outputs) != (count, tokens, tokens)
+        or np.shape(keys) not in ((), (count, tokens, dimension))
+    ):
+        raise ValueError(
+            f"shapes do not fit: {np.shape(sequences)}, {np.shape(outputs)}, {np.shape(starts)}, {np.shape(keys)}"
+        )
     if not 0 < beta < math.inf:
         raise ValueError(f"gradient descent needs 0 < beta < infinity, got {beta}")
     data = [None if part is None else jnp.asarray(part, jnp.float32) for part in (sequences, keys, outputs)]

@@ -6,10 +6,9 @@ from attention_limits.attention_indexed.amp.matrix_amp import Dataset, draw_data
 from attention_limits.attention_indexed.amp.matrix_amp import run as iterate
 from attention_limits.attention_indexed.amp.sample_sums import all_scores
 from attention_limits.attention_indexed.channels.untied import UntiedSoftmax
-from attention_limits.attention_indexed.estimators.untied.untied_descent import PARTS
 from attention_limits.attention_indexed.model.sizes import sizes
+from attention_limits.attention_indexed.model.untied import PARTS, parts
 from attention_limits.attention_indexed.priors.product import Product
-from attention_limits.attention_indexed.training.untied_descent import parts
 from attention_limits.pipeline.cubes.points import collect
 
 _ALONG = ("mmse_by_iteration", "predicted_by_iteration", "residual_by_iteration")

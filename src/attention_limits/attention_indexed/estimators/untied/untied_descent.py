@@ -1,10 +1,11 @@
-"""Adam from several random starts on data of untied softmax attention, and the mean of its estimates; one replica is one data set."""
+"""Adam from several random starts on data of untied softmax attention, and the mean of its estimates; a replica is a data set."""
 
 import numpy as np
 
 from attention_limits.attention_indexed.amp.fresh_data import errors_of_starts
 from attention_limits.attention_indexed.model.scores import attention, draw_sequences, draw_untied, scores
 from attention_limits.attention_indexed.model.sizes import sizes
+from attention_limits.attention_indexed.model.untied import PARTS, parts, product_matrix
 from attention_limits.attention_indexed.training.gradient_descent import (
     average_sizes,
     averages_of,
@@ -12,10 +13,9 @@ from attention_limits.attention_indexed.training.gradient_descent import (
     settled,
     steps_of_records,
 )
-from attention_limits.attention_indexed.training.untied_descent import descend, parts, product_matrix
+from attention_limits.attention_indexed.training.untied_descent import descend
 from attention_limits.pipeline.cubes.points import collect
 
-PARTS = ("symmetric", "antisymmetric")
 _DIMS = {
     "mmse_by_start": ("start",),
     "mmse_average": ("average",),
@@ -53,9 +53,7 @@ def run(spec, streams):
         of_parts = [averages_of(part, averaged) for part in parts(now - S)]
         fresh, fresh_keys = draw(solver.fresh_sequences, streams.generator("fresh", replica, **at))
         scored = [(scores(fresh, S, fresh_keys), np.stack([scores(fresh, one, fresh_keys) for one in now]))]
-        plug_in, of_outputs = errors_of_starts(
-            scored, lambda h: attention(h, beta), averaged, solver.fresh_sequences
-        )
+        plug_in, of_outputs = errors_of_starts(scored, lambda h: attention(h, beta), averaged, solver.fresh_sequences)
         return {
             "error_plug_in_average": plug_in,
             "error_outputs_extrapolated": of_outputs,

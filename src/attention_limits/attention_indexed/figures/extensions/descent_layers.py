@@ -67,7 +67,8 @@ def _theory(axes, cube):
     theory = present(cube.mmse_by_layer)
     flags = passed(cube, "error_bayes", unique=True).sel(alpha=theory.alpha).transpose("alpha", "replica").values
     for layer in theory.layer.values:
-        values = theory.sel(layer=layer).transpose("alpha", "replica").values
+        # Exact recovery ends on the lower edge, not below it, where the line would seem to fall before its threshold.
+        values = np.maximum(theory.sel(layer=layer).transpose("alpha", "replica").values, LOWEST)
         curve(axes, theory.alpha.values, values, LAYER_COLORS[layer], None, flags=flags)
 
 

@@ -1,13 +1,13 @@
 """Two heads that split the embedding: overlaps by state evolution and GAMP against the number of samples."""
 
-from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import NARROW, house_style, legend_below, new_figure
+from attention_limits.pipeline.cubes.readings import passed, specifications
+from attention_limits.plotting import LAYER_COLORS, NARROW, curve, house_style, legend_below, new_figure, present
 from attention_limits.sequence_multi_index.figures.shared import draw_layer
 
 
 @house_style
 def draw(cubes):
-    """Overlaps of both heads from the cube heads_split."""
+    """Overlaps of both heads from the cube heads_split; dashed those of heads_fixed_readout, which read the whole embedding."""
     cube = cubes["heads_split"]
     model = specifications(cube)["gamp"]
     theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
@@ -16,12 +16,21 @@ def draw(cubes):
         name = f"head {head}, weight {weight:g}"
         size = model["solver"]["dimension"]
         draw_layer(axes, theory, gamp, head, (f"{name}, state evolution", rf"{name}, GAMP $D = {size}$"))
+        _whole(axes, cubes["heads_fixed_readout"], head, f"{name}, reads the whole embedding")
     axes.set(
-        xlabel=r"samples per dimension $\alpha = n/D$", ylabel="overlap with the teacher $Q$", xlim=(0, None),
+        xlabel=r"samples per dimension $\alpha = n/D$", ylabel="overlap with the teacher $Q$", xlim=(0, 1.05 * float(theory.alpha.max())),
         ylim=(-0.03, 1.05),
     )  # fmt: skip
     legend_below(figure, axes, ncols=1)
     return figure
+
+
+def _whole(axes, cube, head, label):
+    """State evolution of a head that reads all dimensions, dashed and without a band."""
+    cube = cube.squeeze("estimator", drop=True) if "estimator" in cube.dims else cube
+    overlap = present(cube.overlap.sel(layer=head, layer_star=head, drop=True).transpose("alpha", "replica"))
+    flags = passed(cube, "overlap").sel(alpha=overlap.alpha).transpose("alpha", "replica").values
+    curve(axes, overlap.alpha.values, overlap.values, LAYER_COLORS[head], label, "--", flags, linewidth=0.9)
 
 
 def numbers(cubes):
