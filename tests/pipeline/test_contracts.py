@@ -20,7 +20,11 @@ FAMILIES = sorted(path.parent.name for path in (REPOSITORY / "config").glob("*/e
 # Modules of a family that a figure may execute beside the other figures and the readings: closed formulas without a solver.
 FORMULAS = {f"{PACKAGE}.potts_mlm.potts.recovery"}
 # The estimators that train with automatic differentiation, and the flow that averages the same gradient.
-TRAINING = {"potts_mlm": {"stacked_attention"}, "sequence_multi_index": {"batch_reuse_sgd", "online_sgd", "sgd_flow"}}
+TRAINING = {
+    "attention_indexed": {"untied_descent"},
+    "potts_mlm": {"stacked_attention"},
+    "sequence_multi_index": {"batch_reuse_sgd", "online_sgd", "sgd_flow"},
+}
 
 
 def direct_imports(path):

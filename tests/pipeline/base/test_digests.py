@@ -165,7 +165,6 @@ EDITS = {
     "amp.matrix_amp": named("matrix_amp", "matrix_amp_sizes", "two_layers_amp", "untied_amp"),
     "training.gradient_descent": named("gradient_descent", "layers_descent", "untied_descent"),
     "training.untied_descent": named("untied_descent"),
-    "model.untied": named("untied_descent", "untied_amp"),
     "training.slice_sampling": named("posterior_sampling"),
     "two_layers.layers": named(*TWO_LAYERS),
     "two_layers.two_tokens.posterior_kernels": named(*TWO_LAYERS),

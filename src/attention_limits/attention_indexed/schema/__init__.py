@@ -3,7 +3,7 @@
 In reading order:
 
 - keys: keys that several estimators share
-- one_layer, two_layers, erm: one class per estimator
+- one_layer, two_layers, untied, erm: one class per estimator
 - thresholds: a question for thresholds
 - checks: what must hold between keys; problems are found before anything is computed
 - variables_erm: variables of the cubes beside those of `variables.py`
