@@ -151,7 +151,9 @@ def test_converged_runs_stay_with_four_times_the_iterations(model, share):
 
 @settings(max_examples=2)
 @given(
-    model=section(FAMILY, "untied_amp", "model", "beta", "self_attention", tokens=st.integers(2, 3), ratio=st.floats(0.3, 1.5)),
+    model=section(
+        FAMILY, "untied_amp", "model", "beta", "self_attention", tokens=st.integers(2, 3), ratio=st.floats(0.3, 1.5)
+    ),
     share=st.floats(0.2, 0.7),
 )
 @example(model={"self_attention": False, "tokens": 2, "ratio": 0.5, "beta": 1.0}, share=0.5)

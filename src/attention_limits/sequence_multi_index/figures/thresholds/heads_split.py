@@ -17,10 +17,13 @@ def draw(cubes):
         size = model["solver"]["dimension"]
         draw_layer(axes, theory, gamp, head, (f"{name}, state evolution", rf"{name}, GAMP $D = {size}$"))
         _whole(axes, cubes["heads_fixed_readout"], head, f"{name}, reads the whole embedding")
+    end = 1.05 * float(theory.alpha.max())
     axes.set(
-        xlabel=r"samples per dimension $\alpha = n/D$", ylabel="overlap with the teacher $Q$", xlim=(0, 1.05 * float(theory.alpha.max())),
+        xlabel=r"samples per dimension $\alpha = n/D$",
+        ylabel="overlap with the teacher $Q$",
+        xlim=(0, end),
         ylim=(-0.03, 1.05),
-    )  # fmt: skip
+    )
     legend_below(figure, axes, ncols=1)
     return figure
 
