@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 import xarray as xr
 
@@ -26,6 +27,8 @@ CHANGES = {
     "masked": lambda cube: cube.where(cube.mmse > 0.1),
     "transposed": lambda cube: cube.transpose(..., "alpha"),
     "nothing": lambda cube: cube.isel(alpha=[]),
+    "missing_coordinate": lambda cube: cube.assign_coords(alpha=[0.1, float("nan")]),
+    "dated": lambda cube: cube.assign_coords(day=("alpha", np.array(["2020-01-01", "2020-01-02"], "M8[ns]"))),
 }
 
 
@@ -103,3 +106,29 @@ def test_the_axis_of_a_picture_is_a_grid_key_of_numbers(cube):
         al.plot(cube.isel(alpha=0, ratio=0), "mmse")
     with pytest.raises(SpecError, match=r"^x: 'alpha': holds no numbers; give another dimension"):
         al.plot(cube.assign_coords(alpha=["a", "b"]), "mmse", x="alpha")
+
+
+@pytest.mark.parametrize("spec", ["{", "[1]", "text"])
+def test_a_specification_that_is_none_is_named(cube, spec, tmp_path):
+    """A Dataset of which a program has replaced the attribute."""
+    changed = cube.assign_attrs(spec=spec)
+    for use in (al.table, al.plot, lambda it: al.explore(it, tmp_path / "page.html")):
+        with pytest.raises(
+            SpecError, match=r"cube: its attribute spec: .*: allowed: that of compute, a mapping in JSON"
+        ):
+            use(changed)
+    with pytest.raises(SpecError, match="family: 'nope': allowed: attention_indexed, potts_mlm"):
+        al.explore(cube.assign_attrs(spec='{"family": "nope"}'), tmp_path / "page.html")
+
+
+def test_texts_that_are_gone_and_stacked_points(cube, tmp_path):
+    """The name of the experiment is the title then; a point of a stack is a column of its own."""
+    bare = cube.drop_attrs(deep=False).assign_attrs(spec=cube.spec)
+    for changed in (bare, cube.assign_attrs(title=3)):
+        assert al.explore(changed, tmp_path / "page.html").is_file()
+    stacked = cube.stack(point=("alpha", "ratio")).reset_index("point")
+    assert (
+        al.table(stacked, "mmse").to_numpy()[0, 1:].tolist()
+        == cube.mmse.transpose("alpha", "ratio", ...).values.ravel().tolist()
+    )
+    assert al.explore(stacked, tmp_path / "page.html").is_file()

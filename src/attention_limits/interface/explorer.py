@@ -16,11 +16,11 @@ import numpy as np
 import xarray as xr
 
 from attention_limits.interface.compute import open as opened
-from attention_limits.interface.describe import unit
+from attention_limits.interface.describe import families, unit
 from attention_limits.interface.extras import extras
-from attention_limits.interface.table import grid_keys
+from attention_limits.interface.table import grid_keys, require_cube
 from attention_limits.pipeline.audit import Entry, Published, Table, reading
-from attention_limits.pipeline.base.arguments import listed, path_of, require
+from attention_limits.pipeline.base.arguments import listed, path_of, require, shown
 from attention_limits.pipeline.base.attributes import numbers_of_picture
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.base.files import write_text
@@ -95,7 +95,11 @@ def _opened(cube: str | Path | xr.Dataset) -> tuple[xr.Dataset, Path]:
     require(isinstance(cube, xr.Dataset), "cubes", cube, _CUBES)
     if "spec" not in cube.attrs:
         raise SpecError(["cube: Dataset without the attribute spec; allowed: a Dataset that compute or open returns"])
-    return cube, Path(json.loads(cube.attrs["spec"])["experiment"])
+    require_cube(cube)
+    spec, known = json.loads(cube.attrs["spec"]), [family.name for family in families()]
+    if spec.get("family") not in known:
+        raise SpecError([f"cube: its attribute spec: family: {shown(spec.get('family'))}: allowed: {', '.join(known)}"])
+    return cube, Path(spec.get("experiment", "cube"))
 
 
 def page(records: list[dict]) -> str:
@@ -156,12 +160,13 @@ def described(cube: xr.Dataset, path: Path, project: Path) -> dict:
         "family": spec["family"], "name": name, "opens": (spec["family"], name) == OPENS,
         "first": next((variable for variable in wanted if variable in variables), None)
         or _first(variables, cube, list(registry(spec["family"]).variables)),
-        "title": cube.attrs["title"], "summary": cube.attrs["summary"],
-        "source": cube.attrs["source"], "spec": spec, "grid": grid, "variables": variables,
+        # A user may have removed them.
+        **{key: str(cube.attrs.get(key, name if key == "title" else "")) for key in ("title", "summary", "source")},
+        "spec": spec, "grid": grid, "variables": variables,
         "coordinates": {
             str(key): {
                 **{k: array.attrs[k] for k in _ATTRIBUTES if array.attrs.get(k)},
-                "unit": unit(array.attrs.get("definition", "")), "values": array.values.tolist(),
+                "unit": unit(array.attrs.get("definition", "")), "values": _plain(array.values),
             }
             for key, array in cube.coords.items()
         },
@@ -208,6 +213,13 @@ def _numbers(array: xr.DataArray) -> tuple[np.ndarray, list[str] | None]:
     codes = codes.reshape(array.shape).astype(float)
     # An empty text is a missing value.
     return np.where(array.values.astype(str) == "", np.nan, codes), labels.tolist()
+
+
+def _plain(values: np.ndarray) -> list:
+    """Values of a coordinate for JSON, which has no NaN; dates are texts."""
+    if values.dtype.kind not in "fiubOUT":
+        return values.astype(str).tolist()
+    return [None if isinstance(value, float) and not np.isfinite(value) else value for value in values.ravel().tolist()]
 
 
 def _figures(project: Path, family: str, path: Path) -> list[dict]:

@@ -1,6 +1,7 @@
 """Cubes as tidy tables: one row per point and replica, or per point with mean and error."""
 
 import itertools
+import json
 import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -105,11 +106,21 @@ def write_parquet(frame: pd.DataFrame, path: Path) -> None:
 
 
 def require_cube(cube: xr.Dataset) -> None:
-    """Raise SpecError unless `cube` is a Dataset with variables."""
+    """Raise SpecError unless `cube` is a Dataset with variables, whose attribute `spec`, if it has one, is a specification."""
     if not isinstance(cube, xr.Dataset) or not cube.data_vars:
         empty = " without variables" if isinstance(cube, xr.Dataset) else ""
         path = f"; write al.open({str(cube)!r})" if isinstance(cube, str | Path) else ""
         raise SpecError([f"cube: {type(cube).__name__}{empty}; allowed: a Dataset that compute or open returns{path}"])
+    try:
+        written = json.loads(cube.attrs.get("spec", "{}"))
+    except (TypeError, ValueError):
+        written = None
+    require(
+        isinstance(written, dict),
+        "cube: its attribute spec",
+        cube.attrs.get("spec"),
+        "that of compute, a mapping in JSON",
+    )
 
 
 def grid_keys(cube: xr.Dataset) -> list[str]:
@@ -135,7 +146,8 @@ def _columns(array: xr.DataArray, index: list[str]) -> Iterator[tuple[str, xr.Da
         place = dict(zip(own, values, strict=True))
         entry = ", ".join(f"{key}={value}" for key, value in place.items())
         label = f"{array.name}[{entry}]" if own else str(array.name)
-        yield label, array.sel(place).drop_vars(own, errors="ignore")
+        # Coordinates that are no index, as of stacked dimensions, differ between the entries.
+        yield label, array.sel(place).reset_coords(drop=True)
 
 
 def _aggregated(frame: pd.DataFrame) -> pd.DataFrame:
