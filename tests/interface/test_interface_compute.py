@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+from decimal import Decimal
+from fractions import Fraction
 from importlib import metadata
 
 import numpy as np
@@ -238,3 +240,10 @@ def test_a_function_of_any_three_arguments_is_called():
     calls = []
     al.compute(NAME, MODEL, {"alpha": [0.1]}, finished=lambda *given: calls.append(given[1:]))
     assert calls == [(1, 1)]
+
+
+def test_fractions_and_decimals_are_numbers():
+    """They are Python's own exact numbers; a grid of them is the grid of the same floats."""
+    model, name = {"channel": "linear", "tokens": 2}, "attention_indexed.state_evolution"
+    exact = al.compute(name, {**model, "ratio": Fraction(1, 2)}, {"alpha": [Decimal("0.1"), Fraction(1, 5)]})
+    xr.testing.assert_identical(exact, al.compute(name, {**model, "ratio": 0.5}, {"alpha": [0.1, 0.2]}))

@@ -7,6 +7,8 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import nullcontext
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args
 
@@ -262,11 +264,13 @@ def _axis(key: str, values: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Plain data: numpy's numbers and arrays as those of Python."""
+    """Plain data: numpy's numbers and arrays, fractions and decimals as numbers of Python."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
+    if isinstance(value, Fraction | Decimal):
+        return float(value)
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 

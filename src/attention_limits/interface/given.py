@@ -5,6 +5,8 @@ The solvers execute this file like the file of a link (`path/to/file.py:name`). 
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from attention_limits.pipeline.base.errors import SpecError
 # The key of a model that names its output function, and the family whose module `thresholds` answers.
 FAMILIES = {"link": "sequence_multi_index", "channel": "attention_indexed"}
 _OBJECTS: dict[str, Any] = {}
-_PLAIN = Mapping | str | bytes | int | float | bool | None | list | tuple | np.ndarray | np.generic
+_PLAIN = Mapping | str | bytes | int | float | bool | None | list | tuple | np.ndarray | np.generic | Fraction | Decimal
 
 
 def bare(model: Any, key: str) -> dict:
