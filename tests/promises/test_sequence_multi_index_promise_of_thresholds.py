@@ -19,6 +19,7 @@ from drawn_sequence_multi_index import (
     phase_of,
 )
 from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from specifications import section
 
 from attention_limits.sequence_multi_index.readings import EASY, IMPOSSIBLE
@@ -176,3 +177,19 @@ def test_exact_recovery_is_a_bracket_or_missing(grid):
         assert below < above <= 1.1 * below
     if grid["noise"] == 0.0:
         assert 1.0 < below < 1.3
+
+
+@settings(max_examples=2)
+@given(density=st.floats(0.05, 0.95).map(lambda x: round(x, 3)))
+@example(density=0.05)
+def test_optimal_recovery_is_at_the_number_of_unknowns(density):
+    """Linear outputs of sparse weights are as many as the weights that are not zero; with noise there is no exact recovery."""
+    model = {"link": "linear", "rows": 1, "tokens": 1, "prior": {"name": "bernoulli_gauss", "density": density}}
+    found = [
+        computed("optimal_recovery", model, {"noise": noise}, {"nodes": 256, "width": 0.02}).isel(replica=0)
+        for noise in (0.0, 0.1)
+    ]
+    (below, noisy), (above, _) = ([point[f"recovery_{side}"].item() for point in found] for side in ("below", "above"))
+    assert below <= 1.01 * density
+    assert 0.99 * density <= above <= 1.02 * below
+    assert np.isnan(noisy)

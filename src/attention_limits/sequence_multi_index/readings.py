@@ -190,9 +190,9 @@ def recovery_and_error(cube):
     return mean_of_brackets(*(cube[name].where(sound).transpose(..., "replica").values for name in names))
 
 
-def recovery(cube):
-    """`recovery_and_error` of a cube with one point of its grid, as two numbers."""
-    mean, error = recovery_and_error(cube)
+def recovery(cube, estimator=None):
+    """`recovery_and_error` of a cube with one point of its grid, as two numbers; of one `estimator` where two search."""
+    mean, error = recovery_and_error(cube if estimator is None else cube.sel(estimator=estimator))
     return mean.item(), error.item()
 
 

@@ -26,6 +26,7 @@ ESTIMATORS: dict[str, type[Specification]] = {
     "staircase": thresholds.Staircase,
     "threshold_atlas": thresholds.ThresholdAtlas,
     "exact_recovery": thresholds.ExactRecovery,
+    "optimal_recovery": thresholds.OptimalRecovery,
     "shallow_growth": thresholds.ShallowGrowth,
     "batch_reuse_sgd": training.BatchReuseSgd,
     "online_sgd": training.OnlineSgd,

@@ -210,7 +210,7 @@ EDITS_BY_FAMILY = {
             "gamp", "gamp_sample_variance", "relaxed_belief_propagation", "online_sgd", "batch_reuse_sgd"
         ),
         "state_evolution.trajectory": named("state_evolution_trajectory"),
-        "state_evolution.phases": named("phase_comparison", "exact_recovery"),
+        "state_evolution.phases": named("phase_comparison", "exact_recovery", "optimal_recovery"),
         "gamp.gamp": named("gamp", "held_gamp", "gamp_sample_variance", "relaxed_belief_propagation"),
         "training.gradient_descent": named("online_sgd", "batch_reuse_sgd"),
         "weak_recovery.staircase": named("staircase", "threshold_atlas"),

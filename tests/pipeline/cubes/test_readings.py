@@ -43,6 +43,12 @@ def test_a_variable_of_one_estimator_has_its_flags(cube):
     assert passed(cube, "free_entropy").values.tolist() == [[1, 0], [0, 1]]
 
 
+def test_flags_of_two_other_estimators_have_no_part(cube):
+    third = cube.assign(threshold=(("replica",), np.ones(2), {"estimator": "staircase"}))
+    third = third.assign(search_converged=(("estimator", "replica"), np.zeros((2, 2))))
+    assert passed(third, "threshold").values.tolist() == [1.0, 1.0]
+
+
 def test_a_reading_holds_the_replicas_that_pass(cube):
     assert value(cube, "overlap", estimator="theory", alpha=0.5)[0] == 0.0
     assert value(cube, "overlap", estimator="theory", alpha=1.0)[0] == 3.0

@@ -21,12 +21,22 @@ def short():
     return [(1.0, 0.0)]
 
 
+def narrow():
+    return [(1.0, 0.0, -1.0)]
+
+
+def many():
+    return [(0.001, 0.0, 1.0)] * 1000
+
+
 def fails():
     raise RuntimeError("no law")
 """
 REFUSED = {
     "own.py:wide": "the second moment of a weight, .*, is 4; allowed: 1; divide means and deviations by 2",
     "own.py:short": r"must return a list of numbers \(share, mean, deviation\), returns \[\(1.0, 0.0\)\]",
+    "own.py:narrow": "deviations: allowed: numbers >= 0, got -1",
+    "own.py:many": "a law of 1000 parts; allowed: at most 128",
     "own.py:fails": "the prior own.py:fails: RuntimeError: no law",
     "own.py:absent": "defines no function 'absent'",
     "other.py:ternary": "needs the file .*other.py, which does not exist",

@@ -161,7 +161,8 @@ def named(rest: list[str]) -> dict:
     rest = [part for word in rest for part in (word.split("=", 1) if word.startswith("--") else [word])]
     names = rest[::2]
     if len(rest) % 2 or not all(name.startswith("--") for name in names):
-        raise ValueError(f"parameters are written --name value, got: {' '.join(rest)}")
+        several = ", several values --name 0.5,1" if len(rest) > 2 else ""
+        raise ValueError(f"parameters are written --name value{several}; got: {' '.join(rest)}")
     # Options of other programs have - where a name of Python has _.
     keys = [name[2:].replace("-", "_") for name in names]
     if twice := sorted({key for key in keys if keys.count(key) > 1}):

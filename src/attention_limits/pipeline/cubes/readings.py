@@ -53,7 +53,8 @@ def _of_estimator(flag, array):
     if "estimator" in array.coords and "estimator" not in array.dims:
         one = array.estimator.item()
     if "estimator" in flag.dims and "estimator" not in array.dims:
-        return flag.sel(estimator=one, drop=True)
+        # The estimator of the array may compute no value of this flag.
+        return flag.where(flag.estimator == one).max("estimator")
     owner = flag.attrs.get("estimator")
     if owner and "estimator" in array.dims:
         return flag.where(array.estimator == owner)

@@ -12,7 +12,7 @@ from attention_limits.numerics.probability.gaussian_nodes import MOST_WIDE, Gaus
 from attention_limits.numerics.probability.statistics import combine_unbiased
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.channels.posterior import denoiser
-from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.links.link import Link, log_noise
 from attention_limits.sequence_multi_index.priors.gaussian import as_prior
 from attention_limits.sequence_multi_index.priors.overlaps import symmetric_root
 from attention_limits.sequence_multi_index.priors.prior import Prior
@@ -51,6 +51,12 @@ def sample_outputs(link: Link, overlap, V, points):
     observed : array (n, ...)
         `link.observe` of h.
     """
+    omega, _, observed = _sample(link, overlap, V, points)
+    return omega, observed
+
+
+def _sample(link, overlap, V, points):
+    """omega and the fields h (n, P, M) of the teacher, and its outputs; arguments as in `sample_outputs`."""
     size = link.rows * link.tokens
     omega, spread = points[:, : 2 * size].reshape(len(points), 2, link.rows, link.tokens).transpose(1, 0, 2, 3)
     omega = np.einsum("pq,nqa->npa", symmetric_root(overlap), omega)
@@ -60,7 +66,7 @@ def sample_outputs(link: Link, overlap, V, points):
         # They multiply the density of omega and h by exp(s . h): omega ~ N(Q s, Q) and h given omega ~ N(omega + V s, V).
         spikes = link.spikes(noise)
         omega, h = omega + overlap @ spikes, h + (overlap + V) @ spikes
-    return omega, link.observe(h, noise)
+    return omega, h, link.observe(h, noise)
 
 
 @dataclass(frozen=True)
@@ -103,11 +109,12 @@ def channel_averages(
     V = as_prior(prior, channel.link).second_moment - overlap + regularization * np.eye(len(overlap))
     if channel.outputs is not None:
         return _over_all_outputs(channel, overlap, V, nodes)
-    omega, observed = sample_outputs(channel.link, overlap, V, nodes.points)
+    omega, h, observed = _sample(channel.link, overlap, V, nodes.points)
     moments = channel.posterior(observed, omega, V)
     information = _information(channel, moments, V, nodes.weights[:, None, None])
     combined = _seen(channel, combine_unbiased(*information).mean(axis=0))
-    return ChannelAverages(combined, float(nodes.mean(moments.log_z)), float(moments.resolved.mean()))
+    noise, mean = log_noise(channel.link, observed, h)
+    return ChannelAverages(combined, float(nodes.mean(moments.log_z - noise)) + mean, float(moments.resolved.mean()))
 
 
 def _information(channel, moments, V, weights):
@@ -118,10 +125,7 @@ def _information(channel, moments, V, weights):
 
 
 def _seen(channel, information):
-    """The matrix (P, P) without the directions that the output does not see.
-
-    Both estimates have none of them, but the entries of the matrix combine the two with different weights.
-    """
+    """The matrix (P, P), whose entries combine two estimates, without the directions that the output does not see."""
     kept = np.eye(len(information)) - channel.invariant @ channel.invariant.T
     return kept @ information @ kept
 

@@ -28,8 +28,15 @@ DIGITS = 1e-10
 # Fields at which the density of a single noisy output is integrated, outputs that give its range, points of the integral, and
 # its accuracy.
 PLACES, DRAWS, POINTS, UNIT = 4, 2048, 8193, 0.02
-# Of a link with spikes: outputs, fields of the importance sampling and its largest accepted bias; outputs in one array.
-OUTPUTS, FIELDS, BIAS, AT_ONCE = 1024, 4096, 0.05, 64
+# More values that are drawn once than this number, and than half of all values, are drawn from a density.
+RARE = 16
+# Distance of Kolmogorov and Smirnov, times the root of DRAWS, that refuses: a right density has it with the probability 5e-11.
+FAR_APART = 3.5
+# Importance sampling of a likelihood: outputs, fields, its largest accepted bias, and the least number of effective fields of an
+# output that takes part; outputs in one array.
+OUTPUTS, FIELDS, BIAS, EFFECTIVE, AT_ONCE = 1024, 4096, 0.05, 50.0, 64
+# The log Z of a link itself may differ from that of sampled fields by this number, where so many effective fields carry it.
+LOG_Z, SHARP = 0.1, 400.0
 
 
 def problems_of(link: Link, count=64, seed=0) -> list[str]:
@@ -43,7 +50,7 @@ def problems_of(link: Link, count=64, seed=0) -> list[str]:
     seed : int
         Seed of the random fields.
     """
-    found = _attribute_problems(link)
+    found = attribute_problems(link)
     if found:
         return found
     try:
@@ -83,14 +90,15 @@ def _problems(link, count, seed):
     if not found:
         check = _fibre_problems if form == "fibre" else _likelihood_problems
         found = list(check(link, h, link.observe(h, noise), rng))
-    if not found and hasattr(link, "spikes"):
-        found = list(_spikes_problems(link, form, rng))
+    if not found and form == "fibre" and hasattr(link, "spikes"):
+        found = ["spikes need a log_likelihood of the output and of the tokens, not a fibre"]
     if not found and hasattr(link, "moments"):
         found = list(_moments_problems(link, rng))
     return found
 
 
-def _attribute_problems(link):
+def attribute_problems(link: Link) -> list[str]:
+    """The sizes and the symmetry of a link that are no sizes and no symmetry: one message each."""
     found = []
     for name, least in (("rows", 1), ("tokens", 1), ("noise_dimension", 0), ("free_rows", 0), ("angles", 0)):
         value = getattr(link, name, None)
@@ -212,12 +220,16 @@ def _observe_problems(link, h, noise) -> Iterator[str]:
             f"{_example(h[worst], link.forward(h)[worst])}; allowed: at least {DIGITS * largest[worst]:.3g}, or a smaller output"
         )
         return
-    same = np.asarray(link.observe(h, np.broadcast_to(noise[:1], noise.shape)))
-    if np.array_equal(same, np.broadcast_to(same[:1], same.shape)):
-        yield (
-            f"the output does not depend on the fields: {_example(h[0], same[0])}, {_example(h[1], same[1])}, and all of "
-            f"{len(h)} random fields give the same"
-        )
+    # A rare output appears in many fields alone.
+    for count in (len(h), MANY):
+        many = np.random.default_rng(0).standard_normal((count, *h.shape[1:])) if count > len(h) else h
+        same = np.asarray(link.observe(many, np.broadcast_to(noise[:1], (count, link.noise_dimension))))
+        if not np.array_equal(same, np.broadcast_to(same[:1], same.shape)):
+            return
+    yield (
+        f"the output does not depend on the fields: {_example(h[0], same[0])}, {_example(h[1], same[0])}, and all of {count} "
+        "random fields give the same"
+    )
 
 
 def _fibre_problems(link, h, observed, rng) -> Iterator[str]:
@@ -372,15 +384,18 @@ def _likelihood_problems(link, h, observed, rng) -> Iterator[str]:
             f"h = {_text(fields[0, 0])} and at h = {_text(fields[0, 1])}"
         )
         return
-    # With spikes the likelihood is that of the tokens too: `_spikes_problems`.
-    if not hasattr(link, "spikes"):
-        yield from _normalisation_problems(link, h, observed, values[:, 0], rng)
+    # With spikes the likelihood is that of the tokens too.
+    found = [] if hasattr(link, "spikes") else list(_normalisation_problems(link, h, observed, values[:, 0], rng))
+    yield from found
+    if not found and not _provided(link):
+        yield from _contradictions(link, rng)
 
 
 def _normalisation_problems(link, h, observed, values, rng) -> Iterator[str]:
     """The probabilities of all outputs add up to one: those of an output without noise, and the density of a single one.
 
-    Links that define their entropy are left to the statistical checks, as are noisy outputs of several entries.
+    They are also those of the outputs that `observe` gives at some fields. Noisy outputs of several entries are left to
+    `_contradictions`.
     """
     if not link.noise_dimension:
         wrong = np.flatnonzero(np.abs(values) > ACCURACY)
@@ -396,8 +411,12 @@ def _normalisation_problems(link, h, observed, values, rng) -> Iterator[str]:
     for place in h[:PLACES]:
         many = np.broadcast_to(place, (DRAWS, *place.shape))
         drawn = np.asarray(link.observe(many, rng.standard_normal((DRAWS, link.noise_dimension))), dtype=float)
-        different = np.unique(drawn)
+        different, counts = np.unique(drawn, return_counts=True)
         discrete = 16 * len(different) < DRAWS
+        alone = int(np.sum(counts == 1))
+        if alone < DRAWS and (not discrete or alone > max(RARE, len(different) // 2)):
+            # A density beside outputs of positive probability.
+            return
         low, high = different[0], different[-1]
         # Twice the range on each side: a density that decays more slowly is left to the statistical checks.
         points = different if discrete else np.linspace(3.0 * low - 2.0 * high, 3.0 * high - 2.0 * low, POINTS)
@@ -414,42 +433,97 @@ def _normalisation_problems(link, h, observed, values, rng) -> Iterator[str]:
             )
             yield f"log_likelihood is not normalised: its exponentials {what}, not to 1, at h = {_text(place)}"
             return
+        if discrete:
+            share = counts / DRAWS
+            excess = np.abs(share - density) - SURE * np.sqrt(share * (1.0 - share) / DRAWS)
+            worst = int(np.argmax(excess))
+            if excess[worst] > UNIT:
+                yield (
+                    f"log_likelihood contradicts observe: at h = {_text(place)} it gives the output {_text(points[worst])} the "
+                    f"probability {density[worst]:.4g}, and {counts[worst]} of {DRAWS} outputs are this one"
+                )
+                return
+        elif spread < 0.1 * density.max():
+            below = np.interp(different, points, np.cumsum(density) / density.sum())
+            distance = np.abs(below - (np.arange(DRAWS) + 0.5) / DRAWS)
+            worst = int(np.argmax(distance))
+            if distance[worst] > FAR_APART / np.sqrt(DRAWS) + 0.5 * UNIT:
+                yield (
+                    f"log_likelihood contradicts observe: at h = {_text(place)} outputs below {different[worst]:.4g} have the "
+                    f"probability {below[worst]:.4g}, and {worst} of {DRAWS} outputs are below"
+                )
+                return
 
 
-def _spikes_problems(link, form, rng) -> Iterator[str]:
-    """The likelihood of a link with spikes against its outputs: Nishimori identities at zero overlap, by importance sampling.
+def _provided(link):
+    """Whether the likelihood is that of this package, whose tests show that it is right."""
+    inner = link if isinstance(link, OutputNoise) else getattr(link, "link", link)
+    return type(inner).__module__.startswith(__name__.partition(".")[0])
 
-    The mean of each field, and of its square, is the mean of its posterior mean. A right likelihood fails with a probability of
-    about 1e-8 for each of them, if the spikes are short enough for FIELDS fields: BIAS allows the bias of few effective ones.
+
+def _contradictions(link, rng) -> Iterator[str]:
+    """The likelihood of a link against its outputs: Nishimori identities at zero overlap, by importance sampling.
+
+    With m and C the posterior mean and variance of each field h, E[f (h - m)] = 0 and E[f ((h - m)^2 - C)] = 0 for every function
+    f of the output. A right likelihood fails with a probability of about 1e-8 for each of them: BIAS, in units of the posterior
+    deviation, allows the bias of EFFECTIVE fields. Outputs with fewer have no part, which is a function of the output alone.
     """
-    if form == "fibre":
-        yield "spikes need a log_likelihood of the output and of the tokens, not a fibre"
-        return
     shape = (link.rows, link.tokens)
+    spikes = getattr(link, "spikes", None)
     noise = rng.standard_normal((OUTPUTS, link.noise_dimension))
-    h = rng.standard_normal((OUTPUTS, *shape)) + link.spikes(noise)
-    observed = link.observe(h, noise)
-    nodes = rng.standard_normal((FIELDS, *shape))
-    known = np.concatenate([nodes.reshape(FIELDS, -1), nodes.reshape(FIELDS, -1) ** 2], axis=1)
-    true = np.concatenate([h.reshape(OUTPUTS, -1), h.reshape(OUTPUTS, -1) ** 2], axis=1)
-    rest = np.empty_like(true)
+    h = rng.standard_normal((OUTPUTS, *shape)) + (0.0 if spikes is None else spikes(noise))
+    observed, nodes = link.observe(h, noise), rng.standard_normal((FIELDS, *shape))
+    known = nodes.reshape(FIELDS, -1)
+    mean, variance, effective = (
+        np.empty((OUTPUTS, known.shape[1])),
+        np.empty((OUTPUTS, known.shape[1])),
+        np.zeros(OUTPUTS),
+    )
     for place in range(0, OUTPUTS, AT_ONCE):
         part = slice(place, place + AT_ONCE)
-        fields = np.broadcast_to(nodes, (len(observed[part]), *nodes.shape))
-        values = np.asarray(link.log_likelihood(observed[part], fields))
-        weights = np.exp(values - values.max(axis=1, keepdims=True))
-        rest[part] = true[part] - weights @ known / weights.sum(axis=1, keepdims=True)
-    average, error = rest.mean(axis=0), rest.std(axis=0, ddof=1) / np.sqrt(OUTPUTS)
-    worst = int(np.argmax(np.abs(average) - SURE * error))
-    if abs(average[worst]) > SURE * error[worst] + BIAS:
-        size = link.rows * link.tokens
-        row, token = np.unravel_index(worst % size, shape)
-        power = "" if worst < size else "^2"
-        yield (
-            f"log_likelihood contradicts spikes: the mean of h{power} of row {row + 1} and token {token + 1} is "
-            f"{true[:, worst].mean():.3g}, that of its posterior mean {(true - rest)[:, worst].mean():.3g} ± {error[worst]:.2g}, "
-            f"over {OUTPUTS} outputs; log_likelihood must contain log of E exp(sum_a s_a . h_a - |s_a|^2 / 2)"
+        values = np.asarray(
+            link.log_likelihood(observed[part], np.broadcast_to(nodes, (len(observed[part]), *nodes.shape)))
         )
+        top = values.max(axis=1, keepdims=True)
+        weights = np.exp(values - np.where(np.isfinite(top), top, 0.0))
+        total = np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
+        effective[part] = total[:, 0] ** 2 / np.maximum(np.sum(weights**2, axis=1), 1e-300)
+        mean[part] = weights @ known / total
+        variance[part] = weights @ known**2 / total - mean[part] ** 2
+    kept = effective >= EFFECTIVE
+    count = int(kept.sum())
+    if count < OUTPUTS // 8:
+        return
+    rest = (h.reshape(OUTPUTS, -1) - mean)[kept]
+    seen = _bounded(observed[kept])
+    functions = [("1", np.ones((count, 1))), ("tanh of y", seen)]
+    spread = variance[kept].mean(axis=0)
+    quantities = {
+        "h - m": (rest, np.sqrt(spread), [*functions, ("m", mean[kept])]),
+        "(h - m)^2 - C": (rest**2 - variance[kept], spread, functions),
+    }
+    for name, (values, scale, of) in quantities.items():
+        for function, factors in of:
+            products = np.einsum("nk,ni->nki", factors, values)
+            average, error = products.mean(axis=0), products.std(axis=0, ddof=1) / np.sqrt(count)
+            excess = np.abs(average) - SURE * error - BIAS * scale
+            worst = np.unravel_index(np.argmax(excess), average.shape)
+            if excess[worst] > 0.0:
+                row, token = np.unravel_index(worst[1], shape)
+                law = "observe" if spikes is None else "spikes"
+                more = "; log_likelihood must contain log of E exp(sum_a s_a . h_a - |s_a|^2 / 2)" if spikes else ""
+                yield (
+                    f"log_likelihood contradicts {law}: with m the posterior mean and C the posterior variance of the field h of "
+                    f"row {row + 1} and token {token + 1}, E[f ({name})] = 0 for f = {function}, but it is "
+                    f"{average[worst]:.3g} ± {error[worst]:.2g} over {count} random outputs{more}"
+                )
+                return
+
+
+def _bounded(observed):
+    """Outputs (n, ...) as bounded numbers (n, entries) of order one."""
+    seen = np.reshape(observed, (len(observed), -1)).astype(float)
+    return np.tanh((seen - seen.mean(axis=0)) / (seen.std(axis=0) + 1e-300))
 
 
 def _moments_problems(link, rng) -> Iterator[str]:
@@ -475,7 +549,8 @@ def _moments_problems(link, rng) -> Iterator[str]:
             bad = int(np.argmin(np.isfinite(values.reshape(MANY, -1)).all(axis=1)))
             yield f"moments gives a {name} that is not finite: {_example(h[bad], observed[bad])}"
             return
-    found = list(_derivative_problems(link, h[:FEW], observed[:FEW], omega[:FEW], V, rng))
+    few = h[:FEW], observed[:FEW], omega[:FEW], V, rng
+    found = list(_derivative_problems(link, *few)) or list(_log_z_problems(link, log_z[:FEW], *few))
     if found:
         yield from found
         return
@@ -483,9 +558,7 @@ def _moments_problems(link, rng) -> Iterator[str]:
     square = covariance.reshape(MANY, size, size)
     excess = np.einsum("ni,nj->nij", rest, rest) - square
     # Bounded functions of the output and of omega: a posterior that ignores one of them is right on average alone.
-    seen = np.reshape(observed, (MANY, -1)).astype(float)
-    seen = np.tanh((seen - seen.mean(axis=0)) / (seen.std(axis=0) + 1e-300))
-    known = np.concatenate([np.ones((MANY, 1)), seen, omega.reshape(MANY, size)], axis=1)
+    known = np.concatenate([np.ones((MANY, 1)), _bounded(observed), omega.reshape(MANY, size)], axis=1)
     identities = {
         "E[f (h - omega - m)] = 0": np.einsum("nk,ni->nki", known, rest),
         "E[m (h - omega - m)^T] = 0": np.einsum("ni,nj->nij", m, rest),
@@ -525,6 +598,34 @@ def _derivative_problems(link, h, observed, omega, V, rng) -> Iterator[str]:
             return
 
 
+def _log_z_problems(link, log_z, h, observed, omega, V, rng) -> Iterator[str]:
+    """log Z against the mean of the likelihood, or the sum over the fibre, at fields h_a ~ N(omega_a, V), V = v I."""
+    n, v, free_rows = len(h), V[0, 0], link.free_rows
+    sampled = h.shape[1:] if inference(link) != "fibre" else (free_rows, link.tokens)
+    fields = omega[:, None, : sampled[0]] + np.sqrt(v) * rng.standard_normal((n, FIELDS, *sampled))
+    if inference(link) != "fibre":
+        values = np.asarray(link.log_likelihood(observed, fields))
+    else:
+        candidates, log_weight = candidates_of(link, observed, fields, rng.standard_normal((FIELDS, link.angles)))
+        away = np.sum((candidates - omega[:, None, None, free_rows:]) ** 2, axis=(3, 4))
+        rest = (link.rows - free_rows) * link.tokens
+        values = np.logaddexp.reduce(log_weight - 0.5 * away / v - 0.5 * rest * np.log(2.0 * np.pi * v), axis=2)
+    top = values.max(axis=1)
+    weights = np.exp(values - np.where(np.isfinite(top), top, 0.0)[:, None])
+    total = weights.sum(axis=1)
+    kept = total**2 >= SHARP * np.sum(weights**2, axis=1)
+    sampled_log_z = top + np.log(total / weights.shape[1])
+    if kept.sum() < n // 8:
+        return
+    error = np.where(kept, np.abs(log_z - sampled_log_z), np.nan)
+    if np.nanmedian(error) > LOG_Z:
+        worst = int(np.nanargmax(error))
+        yield (
+            f"log_z of moments is {log_z[worst]:.4g}, and {sampled_log_z[worst]:.4g} by the mean over random fields: "
+            f"{_example(h[worst], observed[worst])}, omega = {_text(omega[worst])}, V = {v:g} I"
+        )
+
+
 def _different(first, second, accuracy=1e-9):
     """Index of the sample that differs most, beyond the accuracy; None if none does. A missing number differs."""
     first, second = (np.asarray(x, dtype=float).reshape(len(x), -1) for x in (first, second))
@@ -534,7 +635,7 @@ def _different(first, second, accuracy=1e-9):
 
 
 def _text(values):
-    return np.array2string(np.asarray(values), precision=6, separator=", ").replace("\n", "")
+    return np.array2string(np.asarray(values), precision=6, separator=", ", threshold=64).replace("\n", "")
 
 
 def _example(h, y):

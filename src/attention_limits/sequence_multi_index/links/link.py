@@ -167,6 +167,17 @@ class Link:
         return np.nan if self.noise_dimension else 0.0
 
 
+def log_noise(link: Link, observed, h) -> tuple[np.ndarray, float]:
+    """log p(y | h) of outputs `observed` (n, ...) with continuous noise, at the fields h (n, P, M) that gave them, and its mean.
+
+    The mean is -`output_entropy` of the `link`. Both are zero for other outputs. For K noisy outputs of one sequence log Z has
+    the variance K / 2, which is that of log p(y | h). Their difference, the information, has a variance of order one.
+    """
+    if link.output_entropy == 0.0 or not np.isfinite(link.output_entropy):
+        return np.zeros(len(h)), 0.0
+    return link.log_likelihood(observed, h[:, None])[:, 0], -link.output_entropy
+
+
 def candidates_of(link: Link, observed, free, angles):
     """`fibre` of a link, broadcast to the candidates (n, S, K, P - free_rows, M) and log_weight (n, S, K); read-only.
 

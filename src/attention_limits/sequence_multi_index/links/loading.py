@@ -8,6 +8,7 @@ from pathlib import Path
 from attention_limits.pipeline.base.arguments import require_parameters
 from attention_limits.pipeline.base.errors import allowed_names
 from attention_limits.pipeline.base.user_files import object_of_file, user_file
+from attention_limits.sequence_multi_index.links.declarations import attribute_problems
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.wrappers import (
     CorrelatedTokens,
@@ -107,6 +108,8 @@ def load_link(model: Mapping, project: Path) -> Link:
         raise ValueError(f"the link {name} cannot be made: {type(error).__name__}: {error}") from error
     if not isinstance(link, Link):
         raise ValueError(f"{name} must be a Link or return one, not {type(link).__name__}")
+    if found := attribute_problems(link):
+        raise ValueError(f"the link {name}: {'; '.join(found)}")
     link = link if covariance is None else CorrelatedTokens(link, covariance)
     return OutputNoise(link, noise) if noise else link
 

@@ -31,6 +31,8 @@ LINEAR = 8.0
 SAMPLES, SEED = 2**16, 0
 # The posterior of P rows is a sum of J^P terms. Most of them: at all, for rows that depend on each other, for the trapezoid rule.
 MAX_ROWS, MAX_TERMS, MOST_COUPLED_TERMS = 8, 4096, 256
+# The average over b of one row takes time like J^2: a second for this many parts.
+MAX_PARTS = 128
 MOST_LINE_TERMS = {1: 4096, 2: 16}
 # Rounding of numbers in a file.
 ROUNDED = 1e-9
@@ -81,6 +83,10 @@ class MixtureRows(Prior):
             raise ValueError(
                 f"a law of {len(shares)} parts for {rows} rows of W; allowed: at most {MAX_ROWS} rows, and at most {MAX_TERMS} "
                 "combinations of the parts of all rows"
+            )
+        if len(shares) > MAX_PARTS:
+            raise ValueError(
+                f"a law of {len(shares)} parts; allowed: at most {MAX_PARTS}: join parts that are near to each other"
             )
         parts = np.array([shares, means, deviations], dtype=float)
         shares, means, deviations = parts
@@ -210,7 +216,9 @@ def _require_law(shares, means, deviations):
     if len(set(lengths.values())) > 1:
         raise ValueError(f"shares, means and deviations have one number for each part, got {lengths}")
     shares, means, deviations = (np.array(values, dtype=float) for values in (shares, means, deviations))
-    if not np.all(shares > 0) or abs(shares.sum() - 1.0) > ROUNDED or np.any(deviations < 0):
+    if np.any(deviations < 0):
+        raise ValueError(f"deviations: allowed: numbers >= 0, got {deviations[deviations < 0][0]:g}")
+    if not np.all(shares > 0) or abs(shares.sum() - 1.0) > ROUNDED:
         raise ValueError(
             f"shares: allowed: positive numbers that sum to one, got {shares.tolist()}, whose sum is {shares.sum():.10g}"
         )

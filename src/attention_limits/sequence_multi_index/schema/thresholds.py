@@ -132,6 +132,10 @@ class ExactRecovery(OfAtlas):
     solver: RecoverySolver = RecoverySolver()
 
 
+class OptimalRecovery(ExactRecovery):
+    """State evolution brackets the number of samples above which exact recovery is Bayes-optimal."""
+
+
 class ShallowGrowth(OfNodes, Specification):
     """Linear stability determines how fast each layer grows where the last layer alone is learned."""
 

@@ -27,6 +27,8 @@ from attention_limits.sequence_multi_index.state_evolution.phases import INFORME
 
 # V at which the stability of exact recovery is tested. Rows may be recovered to very different V: none is cut off above NEAREST.
 NEAR, NEAREST, POWER_STEPS = 1e-8, 1e-12, 100
+# Smallest fraction of outputs that the nodes resolve there, as for the flags of cubes.
+RESOLVED = 0.95
 # Smallest alpha of the search over the largest one.
 SMALLEST = 1e-2
 
@@ -56,7 +58,8 @@ class Recovery:
         Largest alpha without and smallest alpha with exact recovery that were computed; both are NaN if `highest` has none, and
         `below` is zero if the smallest alpha has it.
     converged : bool
-        Whether all fixed points on the way converged, or came to Q = I.
+        Whether all fixed points on the way converged, or came to Q = I, and the nodes resolved the outputs near Q = I where
+        its stability decides.
     node_error : float
         Error of few nodes: distance between the middles of the brackets on half of the nodes and on all. NaN where one of both
         has no recovery.
@@ -100,43 +103,43 @@ def optimal_recovery(channel: Channel, nodes, settings: RecoverySettings, prior:
     prior = as_prior(prior, channel.link)
 
     def recovered(alpha, some):
-        if not _is_stable(channel, alpha, some, prior):
-            return False, True
+        stable, resolved = _is_stable(channel, alpha, some, prior)
         # Continuous outputs without noise: the free entropy of a stable recovery grows without bound.
-        if np.isneginf(channel.link.output_entropy):
-            return True, True
+        if not stable or np.isneginf(channel.link.output_entropy):
+            return stable, resolved
         informed, best, _ = branch(channel, alpha, some, INFORMED_START, settings, prior)
         # The start itself is nearly exact: the iteration must have reached the edge.
         if not (_is_exact(informed) and prior.recovered(informed.value)):
-            return False, informed.converged
+            return False, resolved and informed.converged
         other, phi, _ = branch(channel, alpha, some, UNINFORMED_START, settings, prior)
-        return _is_exact(other) or best > phi, informed.converged and other.converged
+        return _is_exact(other) or best > phi, resolved and informed.converged and other.converged
 
     return _recovery(recovered, nodes, settings)
 
 
 def _is_stable(channel, alpha, nodes, prior):
-    """Whether V = E w w^T - Q shrinks under the map close to exact recovery, by power iteration.
+    """Whether V = E w w^T - Q shrinks under the map close to exact recovery, and whether the nodes resolved the outputs there.
 
-    There the map is linear up to small terms and monotone in V, so the largest and the smallest generalised eigenvalue of two
-    successive V bound its growth (Collatz and Wielandt). An iteration from a start further away could leave: for weights that
-    are often zero V exceeds its limit law by 3 % at 1e-5.
+    By power iteration: there the map is linear up to small terms and monotone in V, so the largest and the smallest generalised
+    eigenvalue of two successive V bound its growth (Collatz and Wielandt). An iteration from a start further away could leave:
+    for weights that are often zero V exceeds its limit law by 3 % at 1e-5.
     """
     if is_frozen(channel.link, prior, (1.0 - NEAR) * prior.second_moment):
-        return True
-    missing, growth = NEAR * prior.second_moment, np.inf
+        return True, True
+    missing, growth, resolved = NEAR * prior.second_moment, np.inf, 1.0
     for _ in range(POWER_STEPS):
-        information = channel_averages(channel, prior.second_moment - missing, nodes, prior=prior).information
-        if not np.all(np.isfinite(information)):
-            return False
-        precision = alpha * symmetrized(channel.symmetry(prior), information)
+        averages = channel_averages(channel, prior.second_moment - missing, nodes, prior=prior)
+        resolved = min(resolved, averages.resolved)
+        if not np.all(np.isfinite(averages.information)):
+            return False, False
+        precision = alpha * symmetrized(channel.symmetry(prior), averages.information)
         after = prior.second_moment - prior.overlap(clip_spectrum(precision, 0.0, np.inf), 1.0 - NEAREST)
         bounds = eigvalsh(after, missing)
         growth = np.trace(after) / np.trace(missing)
         if bounds[-1] < 1.0 or bounds[0] > 1.0:
             break
         missing = after / growth
-    return bool(growth < 1.0)
+    return bool(growth < 1.0), resolved >= RESOLVED
 
 
 def _is_exact(point):
