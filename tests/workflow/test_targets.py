@@ -34,6 +34,15 @@ def test_a_target_that_no_rule_has(toy, arguments, meant):
     assert last.endswith(f"; did you mean {meant}?" if meant else "rule")
 
 
+def test_a_rule_of_many_files_is_no_target_but_runs_again(toy):
+    done = toy.snakemake("--cores", "1", "toy_growth")
+    assert done.returncode == 1
+    assert (
+        (done.stdout + done.stderr).splitlines()[-1].startswith("toy_growth: makes one of many files; ask for a figure")
+    )
+    assert toy.snakemake("--cores", "1", "-n", "-R", "toy_growth", "--", "toy_heights").returncode == 0
+
+
 @pytest.mark.parametrize("name", ["slurm", "cluster-generic"])
 def test_a_queue_without_its_plugin(name):
     if find_spec(f"snakemake_executor_plugin_{name.replace('-', '_')}"):

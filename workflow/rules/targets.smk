@@ -16,5 +16,14 @@ _WRONG = [
     and (word in _AFTER or word.startswith(_PREFIXES))
     and not (word.startswith("-") or word in _RULES or Path(word).exists())
 ]
+# A rule of many files is no target, but the argument of some options.
+_TAKE_RULES = re.compile("-[ROUP]|--(forcerun|omit-from|until|prioritize|batch|allowed-rules|set-.*)(=.*)?")
+_MANY = {rule.name for rule in workflow.rules if rule.has_wildcards()}
+_ASKED = _AFTER or ([] if any(map(_TAKE_RULES.fullmatch, _WORDS)) else _WORDS)
+_WRONG += [
+    f"{word}: makes one of many files; ask for a figure, a family, or a file such as a cube (`attention-limits list`)"
+    for word in _ASKED
+    if _OURS and word in _MANY
+]
 if _WRONG:
     sys.exit("\n".join(_WRONG))
