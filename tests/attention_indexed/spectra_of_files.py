@@ -21,3 +21,7 @@ def constant(ratio):
 
 def number(ratio):
     return 2.0
+
+
+def drawn_anew(ratio):
+    return of_values(np.random.default_rng().standard_normal(5))

@@ -127,6 +127,7 @@ def test_drawn_matrices_have_the_law():
     [
         ("constant", "the eigenvalues must differ"),
         ("number", "must return a Law"),
+        ("drawn_anew", "is random: two calls differ"),
         ("absent", "defines no function 'absent'"),
     ],
 )
@@ -138,10 +139,19 @@ def test_a_specification_refuses_wrong_spectra(tmp_path, name, words):
 
 
 @pytest.mark.parametrize("make", [lambda: of_values([]), lambda: of_values([np.nan]), lambda: of_density(np.sin, -1.0, 1.0),
-                                  lambda: of_density(np.cos, 1.0, 1.0), lambda: mixture([of_values([1.0])], [0.0])])  # fmt: skip
+                                  lambda: of_density(np.cos, 1.0, 1.0), lambda: mixture([of_values([1.0])], [0.0]),
+                                  lambda: of_values([1.0 + 1.0j, 2.0]), lambda: of_values([1e200, 0.0]), lambda: of_values(["1"]),
+                                  lambda: of_values(np.arange(5001)), lambda: of_density(lambda x: -1.0, 0.0, 1.0)])  # fmt: skip
 def test_wrong_laws_are_refused(make):
-    with pytest.raises(ValueError, match=r"need|must"):
+    with pytest.raises(ValueError, match=r"need|must|at most 5000"):
         make()
+
+
+def test_a_density_may_read_one_number():
+    """A function of `math` or with a branch, as a user writes it, and a constant."""
+    branch = of_density(lambda x: math.sqrt(1.0 - x**2) if abs(x) < 1 else 0.0, -1.0, 1.0)
+    np.testing.assert_allclose(branch.masses, of_density(lambda x: np.sqrt(1.0 - x**2), -1.0, 1.0).masses, rtol=1e-12)
+    np.testing.assert_allclose(of_density(lambda x: 3.0, 0.0, 1.0).variance, 1.0 / 12.0, rtol=1e-12)
 
 
 def test_the_estimator_reads_the_spectrum(tmp_path):

@@ -29,6 +29,12 @@ def many():
     return [(0.001, 0.0, 1.0)] * 1000
 
 
+def drawn_anew():
+    import random
+
+    return [(1.0, random.random(), 1.0)]
+
+
 def fails():
     raise RuntimeError("no law")
 """
@@ -37,6 +43,7 @@ REFUSED = {
     "own.py:short": r"must return a list of numbers \(share, mean, deviation\), returns \[\(1.0, 0.0\)\]",
     "own.py:narrow": "deviations: allowed: numbers >= 0, got -1",
     "own.py:many": "a law of 1000 parts; allowed: at most 128",
+    "own.py:drawn_anew": "the prior own.py:drawn_anew is random: two calls differ",
     "own.py:fails": "the prior own.py:fails: RuntimeError: no law",
     "own.py:absent": "defines no function 'absent'",
     "other.py:ternary": "needs the file .*other.py, which does not exist",

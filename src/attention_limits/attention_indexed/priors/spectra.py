@@ -8,7 +8,7 @@ of a bulk and of a few large eigenvalues. With w = u + i v in the upper half pla
 A law is a sum of point masses and of uniform pieces. For these all three are closed formulas, derived in this module, at any w.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,8 @@ from attention_limits.pipeline.base.user_files import object_of_file
 
 # Uniform pieces of a density, and Gauss-Legendre nodes of the mass of each.
 PIECES, _NODES = 400, 8
+# Largest sample of eigenvalues: the denoiser has a matrix of their number squared.
+MOST = 5000
 
 
 @dataclass(frozen=True)
@@ -96,18 +98,29 @@ class Law:
 def of_values(values) -> Law:
     """The law that takes each of the `values` (n,), a sample of eigenvalues, with probability 1 / n.
 
-    Raises ValueError unless there are values, all finite.
+    Raises ValueError unless there are 1 to MOST values, all real and finite, as their squares are.
     """
-    values = np.asarray(values, dtype=float).ravel()
-    if not values.size or not np.all(np.isfinite(values)):
-        raise ValueError("a sample of eigenvalues needs one finite number or more")
+    values = np.asarray(values).ravel()
+    if values.dtype.kind not in "fiub":
+        raise ValueError(f"a sample of eigenvalues needs real numbers, got {values.dtype}")
+    values = values.astype(float)
+    with np.errstate(over="ignore"):
+        finite = np.all(np.isfinite(values**2))
+    if not values.size or not finite:
+        raise ValueError("a sample of eigenvalues needs one finite number or more, and finite squares")
+    if values.size > MOST:
+        raise ValueError(
+            f"a sample of {values.size} eigenvalues: allowed: at most {MOST}; take every n-th of the sorted ones"
+        )
     points, counts = np.unique(values, return_counts=True)
     none = np.zeros(0)
     return Law(points, counts / values.size, none, none, none)
 
 
 def of_density(density, low: float, high: float, pieces: int = PIECES) -> Law:
-    """The law of a `density` (n,) -> (n,) on [low, high], in uniform pieces that are shorter near the ends; it is normalised.
+    """The law of a `density` on [low, high], normalised, in uniform pieces that are shorter near the ends.
+
+    The density maps (n,) to (n,), or one number to one number.
 
     Raises ValueError unless low < high and the density is finite, not negative, and not zero everywhere.
     """
@@ -116,7 +129,12 @@ def of_density(density, low: float, high: float, pieces: int = PIECES) -> Law:
     ends = 0.5 * (low + high) - 0.5 * (high - low) * np.cos(np.linspace(0.0, np.pi, pieces + 1))
     x, weights = np.polynomial.legendre.leggauss(_NODES)
     half = 0.5 * np.diff(ends)
-    values = np.asarray(density((0.5 * (ends[:-1] + ends[1:]) + np.outer(x, half)).ravel()), dtype=float)
+    places = (0.5 * (ends[:-1] + ends[1:]) + np.outer(x, half)).ravel()
+    try:
+        values = np.broadcast_to(np.asarray(density(places), dtype=float), places.shape)
+    except (TypeError, ValueError):
+        # A function of `math`, or with a branch, reads one number.
+        values = np.array([density(place) for place in places.tolist()], dtype=float)
     masses = half * (weights @ values.reshape(_NODES, pieces))
     if not np.all(np.isfinite(values)) or np.any(values < 0) or not masses.sum() > 0:
         raise ValueError("a density must be finite, not negative, and not zero everywhere")
@@ -156,15 +174,17 @@ def law_of_file(name: str, ratio: float, project: Path) -> Law:
     Raises
     ------
     ValueError
-        If there is no such function, if it fails, or returns no `Law` of positive variance.
+        If there is no such function, if it fails, or returns no `Law` of positive variance, or another law at the second call.
     """
     function = object_of_file("spectrum", name, project, "function {}", callable)
     try:
-        law = function(ratio)
+        law, again = function(ratio), function(ratio)
     except (Exception, SystemExit) as error:
         raise ValueError(f"the spectrum {name} fails at ratio {ratio:g}: {type(error).__name__}: {error}") from error
     if not isinstance(law, Law):
         raise ValueError(f"the spectrum {name} must return a Law of spectra, not {type(law).__name__}")
     if not law.variance > 0:
         raise ValueError(f"the spectrum {name} at ratio {ratio:g}: the eigenvalues must differ")
+    if not all(np.array_equal(getattr(law, part.name), getattr(again, part.name)) for part in fields(Law)):
+        raise ValueError(f"the spectrum {name} is random: two calls differ; draw with np.random.default_rng(0)")
     return law

@@ -71,12 +71,14 @@ def mixture_of_file(section: Mapping, project: Path) -> np.ndarray:
         )
     require_parameters(name, made, parameters)
     try:
-        found = made(**parameters)
-        parts = np.array([tuple(part) for part in found], dtype=float)
+        found = list(made(**parameters))
+        parts, again = (np.array([tuple(part) for part in law], dtype=float) for law in (found, made(**parameters)))
     except (Exception, SystemExit) as error:
         raise ValueError(f"the prior {name}: {type(error).__name__}: {error}") from None
     if parts.ndim != 2 or parts.shape[1] != 3 or not np.all(np.isfinite(parts)):
         raise ValueError(f"the prior {name} must return a list of numbers (share, mean, deviation), returns {found!r}")
+    if not np.array_equal(parts, again):
+        raise ValueError(f"the prior {name} is random: two calls differ")
     return parts.T
 
 
