@@ -1,6 +1,7 @@
 """The whole project: its experiments and figures, the places of their files, and its problems."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -141,6 +142,7 @@ def test_a_variant_by_set(toy):
         ({"families": "toy, tyo"}, "--config: families: 'tyo': no folder "),
         ({"results": "~/runs"}, '--config: results: "~/runs": allowed: the path itself, without ~'),
         ({"results": "/dev/null/runs"}, "--config: results: /dev/null/runs: /dev/null is a file; allowed: a folder"),
+        ({"results": "x" * 256}, '--config: results: "xxxx'),
         ({"families": 3}, "--config: families"),
         ({"results": None}, "--config: results: null: allowed: text"),
     ],
@@ -165,6 +167,23 @@ def test_a_folder_in_the_place_of_a_cube_and_a_file_in_that_of_a_folder(toy, tmp
         f"{results}/cubes/toy/growth_curve.nc: is a folder; remove it, a file belongs there",
         f"{results}/figures: is a file; remove it, a folder belongs there",
     ]
+
+
+@pytest.mark.parametrize("written", ["out/", "./out", "out//", ".//out/."])
+def test_one_folder_has_one_name_in_targets(toy, written):
+    """A shell completes a folder with / at its end; `snakemake out/cubes/...` then asks for the same file."""
+    project = load_project(toy, {"results": written})
+    assert project.run.results == "out"
+    assert all(path.startswith("out/") for family in project.experiments for path in project.targets(family))
+
+
+@pytest.mark.parametrize("target", ["nowhere", "out"])
+def test_a_link_to_nothing_is_no_folder_of_results(toy, tmp_path, monkeypatch, target):
+    monkeypatch.chdir(tmp_path)
+    Path("out").symlink_to(target)
+    for results in ("out", "out/deeper"):
+        (found,) = problems(toy, {"results": results})
+        assert found == f"--config: results: {results}: out is a link to nothing; allowed: a folder"
 
 
 def test_one_family_needs_no_list(toy):

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from attention_limits.pipeline.base.arguments import short
 from attention_limits.pipeline.base.errors import SpecError, did_you_mean
 from attention_limits.pipeline.base.provenance import PACKAGE, has_module
 from attention_limits.pipeline.base.user_files import user_file
@@ -24,10 +25,15 @@ RESULTS = "results"
 
 
 def _expanded(path: str) -> str:
-    """No shell replaces ~ in `results=~/run`; a folder of the name ~ is a trap. A folder on disk is found as in `user_file`."""
+    """The path as targets have it: without ./ and // and / at its end; a folder on disk is found as in `user_file`.
+
+    No shell replaces ~ in `results=~/run`; a folder of the name ~ is a trap.
+    """
     if path.startswith("~"):
         raise ValueError(f"{json.dumps(path)}: allowed: the path itself, without ~ at its start")
-    return path if path.isascii() else str(user_file("", path))
+    if any(len(os.fsencode(part)) > 255 for part in Path(path).parts):
+        raise ValueError(f"{json.dumps(short(path))}: allowed: names of folders of at most 255 bytes")
+    return str(Path(path) if path.isascii() else user_file("", path))
 
 
 # A path that is written into targets and wildcards of Snakemake.
@@ -36,7 +42,7 @@ _Path = Annotated[
     AfterValidator(_expanded),
     Field(
         pattern=r"^[^-{}*?\[\]\n][^{}*?\[\]\n]*$",
-        description="Folder, absolute or relative to the working directory; no {}*?[] in it, no / at its end.",
+        description="Folder, absolute or relative to the working directory; no {}*?[] in it.",
     ),
 ]
 
@@ -178,7 +184,11 @@ def load_project(root: Path, config: dict | None = None) -> Project:
     """
     folder = root / "config"
     if not folder.is_dir():
-        raise SpecError([f"{folder}: no such folder; name the folder that holds config/ with --project"])
+        raise SpecError(
+            [
+                f"{folder}: no such folder; name the folder that holds config/ with --project, in snakemake --config project=..."
+            ]
+        )
     source = folder / "config.yaml"
     written = read_yaml(source) if config is None or source.is_file() else {}
     run, wrong = validated(Run, written if config is None else config)
@@ -191,6 +201,11 @@ def load_project(root: Path, config: dict | None = None) -> Project:
         raise SpecError(
             [line for keys, text in wrong for line in located(origin(keys[0] if keys else ""), [(keys, text)])]
         )
+    for place in (Path(run.results), *Path(run.results).parents):
+        if place.is_symlink() and not os.path.exists(place):
+            raise SpecError(
+                [f"{origin('results')}: results: {run.results}: {place} is a link to nothing; allowed: a folder"]
+            )
     place = next(filter(os.path.exists, (Path(run.results), *Path(run.results).parents)), Path())
     if not os.path.isdir(place):
         raise SpecError([f"{origin('results')}: results: {run.results}: {place} is a file; allowed: a folder"])
