@@ -160,4 +160,21 @@ def test_a_wrong_table_is_refused_with_all_its_problems(tmp_path, experiments):
     path.write_text(f"numbers:\n  - {good.replace('precision: 0.1', 'precision: 0')}\n")
     with pytest.raises(SpecError, match=r"numbers\.0\.precision: 0"):
         load_published(tmp_path, experiments)
+    path.write_text(f"numbers:\n  - {good.replace('evidence: E', 'evidence: E, arguments: {variable: overlpa}')}\n")
+    with pytest.raises(
+        SpecError, match=r"Q: arguments\.variable: 'overlpa': no variable of sequence_multi_index; did you mean overlap"
+    ):
+        load_published(tmp_path, experiments)
     assert load_published(Path(tmp_path), {}) == []
+
+
+def test_arguments_that_a_reading_does_not_take_are_named():
+    """One line in place of the traceback of numpy or xarray."""
+    cube = xr.Dataset({"overlap": (("alpha", "replica"), [[0.1, 0.3], [0.5, 0.7]])}, {"alpha": [1.0, 2.0]})
+    for arguments in (
+        {"variable": "overlap", "depth": 3},
+        {"variable": "overlap", "alpha": 1.0, "twice": [1]},
+        {"word": "x"},
+    ):
+        with pytest.raises(SpecError, match=r"^Q: value with cubes \['a'\] and \{.*\}: "):
+            compare(published(quantity="Q", cubes=["a"], reading="value", arguments=arguments), {"a": cube})

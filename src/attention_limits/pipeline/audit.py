@@ -9,9 +9,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from attention_limits.pipeline.base.errors import SpecError, allowed_names
+from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean
 from attention_limits.pipeline.base.files import digest
 from attention_limits.pipeline.base.provenance import PACKAGE, code_digest, has_module
+from attention_limits.pipeline.base.registry import registry
 from attention_limits.pipeline.experiments.messages import located, validated
 from attention_limits.pipeline.experiments.specification import Section
 from attention_limits.pipeline.experiments.yaml_reader import read_yaml
@@ -88,6 +89,11 @@ def load_published(root: Path, cubes: Mapping[str, Mapping]) -> list[Published]:
                 found.append(f"{source}: {name}: has two entries")
             unknown = [cube for cube in entry.cubes if cube not in known]
             found += [f"{source}: {name}: cubes: {cube!r}: {allowed_names(cube, known)}" for cube in unknown]
+            read, variables = entry.arguments.get("variable"), registry(family).variables
+            if read is not None and read not in variables:
+                found.append(
+                    f"{source}: {name}: arguments.variable: {read!r}: no variable of {family}{did_you_mean(read, variables)}"
+                )
             entries[name] = Published(family=family, **entry.plain())
     if found:
         raise SpecError(found)
@@ -122,12 +128,19 @@ def compare(entry: Published, cubes: Mapping[str, object]) -> dict:
     """The entry with our number: `ours`, its standard `error`, `distance` and `verdict`.
 
     The reading gets `cubes` (name -> dataset) in order, then `arguments`, and returns the number and its standard error. A
-    KeyError, or a number or error that is not finite, means that the cube does not contain the point: all are None.
+    KeyError, or a number or error that is not finite, means that the cube does not contain the point: all are None. Raises
+    SpecError where the reading does not take these arguments or cubes.
     """
+    read = reading(entry)
     try:
-        number, error = reading(entry)(*(cubes[name] for name in entry.cubes), **entry.arguments)
+        number, error = read(*(cubes[name] for name in entry.cubes), **entry.arguments)
     except KeyError:
         number = error = math.nan
+    except (TypeError, ValueError) as wrong:
+        text = " ".join(str(wrong).split())
+        raise SpecError(
+            [f"{entry.quantity}: {entry.reading} with cubes {entry.cubes} and {entry.arguments}: {text}"]
+        ) from wrong
     row = {**entry.plain(), "ours": None, "error": None, "distance": None, "verdict": "not computed"}
     if not (math.isfinite(number) and math.isfinite(error)):
         return row
