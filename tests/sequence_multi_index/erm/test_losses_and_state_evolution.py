@@ -144,6 +144,13 @@ def mine(y, z, gradient, hessian):
         ("-z[0]", "-1.0", "0.0", "not bounded below"),
         ("-1e-5 * z[0] ** 2", "-2e-5 * z[0]", "-2e-5", "not bounded below"),
         ("z[0] / (z[0] - z[0])", "z[0]", "1.0", "not finite"),
+        # A barrier that no random field reaches, but a proximal operator may.
+        (
+            "0.5 * (z[0] - y[0]) ** 2 if abs(z[0] - y[0]) < 8 else np.inf",
+            "z[0] - y[0]",
+            "1.0",
+            "the loss is not finite at y = .*: inf",
+        ),
         ("0.0", "'text'", "1.0", "numba cannot compile it as loss"),
     ],
 )

@@ -53,6 +53,8 @@ SIGNS = {"none": prox_kernels.NO_SIGN, "all": prox_kernels.ALL_SIGNS, "rows": pr
 CHECKED, STEP, ACCURACY = 64, 1e-5, 1e-4
 # Scales, along random rays, at which a loss below -LOWEST counts as unbounded.
 FAR, LOWEST = (1e3, 1e6), 1e2
+# Fields so many times larger than normal ones must have a finite loss: a proximal operator visits them.
+WIDER = 4.0
 # Characters of a message of numba that are shown.
 LONGEST = 300
 
@@ -243,6 +245,10 @@ def checked(loss: Loss, outputs) -> str:
                 return f"the gradient is not the derivative of the loss {example}: {gradient[k, i]:g}, not {slope:g}"
             if np.any(np.abs(column - second[k][i]) > ACCURACY * (1 + np.abs(column))):
                 return f"the Hessian is not the derivative of the gradient {example}"
+    near, _ = values(loss, outputs, WIDER * fields)
+    if not np.all(np.isfinite(near)):
+        k = int(np.argmin(np.isfinite(near)))
+        return f"the loss is not finite at y = {outputs[k].tolist()}, z = {(WIDER * fields[k]).tolist()}: {near[k]:g}"
     for scale in FAR:
         far, _ = values(loss, outputs, scale * fields)
         if np.any(far < -LOWEST):

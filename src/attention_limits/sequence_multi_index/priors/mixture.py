@@ -222,6 +222,8 @@ def _require_law(shares, means, deviations):
         raise ValueError(
             f"shares: allowed: positive numbers that sum to one, got {shares.tolist()}, whose sum is {shares.sum():.10g}"
         )
+    if not np.any(means) and not np.any(deviations):
+        raise ValueError("the weights are zero: all means and deviations are; allowed: a second moment of 1")
     if abs((second := float(shares @ (means**2 + deviations**2))) - 1.0) > ROUNDED:
         raise ValueError(
             f"the second moment of a weight, the sum of share (mean^2 + deviation^2), is {second:.10g}; allowed: 1; divide means "
