@@ -98,6 +98,11 @@ def test_the_wheel_computes_in_an_empty_environment(environment, tmp_path):
         cwd=folder, env=plain, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert "n / (d r) = 0.166667" in commands.stdout
+    checked = subprocess.run(
+        [str(environment), "-m", "attention_limits", "check-link", "linear", "--rows", "1", "--outputs", "64"],
+        cwd=folder, env=plain, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "gradient descent: not tested: jax is not installed" in checked.stdout
     assert list(folder.iterdir()) == []
 
 

@@ -89,6 +89,33 @@ def test_symmetric_perceptron():
     assert written("perceptrons.md", "exact recovery, AMP") == pytest.approx(1.56643, abs=5e-4)
 
 
+def sparse_overlap(precision, density):
+    """E[E[w given b]^2] at a precision: 1 - `sparse_error` of the noise 1 / precision."""
+    return 1.0 - sparse_error(1.0 / precision, density)
+
+
+def test_one_bit_compressed_sensing():
+    """Q_hat = alpha E g^2 of signs that are flipped with the probability 0.1, and Q = E[E[w given b]^2]."""
+    alpha, flip, q = 2.0, 0.1, 0.5
+    for _ in range(200):
+        V = 1.0 - q
+        omega = np.sqrt(q) * X
+        up = flip + (1.0 - 2.0 * flip) * ndtr(omega / np.sqrt(V))
+        slope = (1.0 - 2.0 * flip) * np.exp(-0.5 * omega**2 / V) / np.sqrt(2.0 * np.pi * V)
+        q = sparse_overlap(alpha * W @ (slope**2 * (1.0 / up + 1.0 / (1.0 - up))), 0.3)
+    assert written("perceptrons.md", "overlap, α = 2") == pytest.approx(q, abs=2e-5)
+
+
+def test_mixture_of_two_regressions():
+    """1 / E (E[h^2 given y] - 1)^2 of y = s h + sqrt(noise) xi, by quadrature over y."""
+    noise = 0.25
+    y = np.sqrt(1.0 + noise) * X
+    variance, mean = noise / (1.0 + noise), y / (1.0 + noise)
+    threshold = 1.0 / (W @ (variance + mean**2 - 1.0) ** 2)
+    assert threshold == pytest.approx(0.5 * (1.0 + noise) ** 2, rel=1e-9)
+    assert written("phase_retrieval.md", "weak recovery, Δ = 0.25") == pytest.approx(threshold, abs=1e-5)
+
+
 def test_first_step_of_the_staircase():
     """1 / E m(y)^2 with m = E[h^2 - 1 | y], where y = h^2 + 1 or h^2 - 1 with equal probability."""
 

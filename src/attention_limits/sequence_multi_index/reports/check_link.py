@@ -3,6 +3,7 @@
 They are derived in `channel_checks`.
 """
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,8 @@ def check_link_command(link: str, parameters: dict, outputs: int, resolution: fl
 
 
 def _descent_report(link: Link) -> str:
+    if find_spec("jax") is None:
+        return 'not tested: jax is not installed, pip install "attention-limits[training]"'
     # A late import: JAX takes a second.
     from attention_limits.sequence_multi_index.links.jax_forward import problem_of
 
