@@ -29,14 +29,6 @@ def zero():
     return [(1.0, 0.0, 0.0)]
 
 
-COUNT = []
-
-
-def random():
-    COUNT.append(0.001)
-    return [(0.5 + sum(COUNT), 1.0, 0.0), (0.5 - sum(COUNT), -1.0, 0.0)]
-
-
 def many():
     return [(0.001, 0.0, 1.0)] * 1000
 
@@ -55,7 +47,6 @@ REFUSED = {
     "own.py:short": r"must return a list of numbers \(share, mean, deviation\), returns \[\(1.0, 0.0\)\]",
     "own.py:narrow": "deviations: allowed: numbers >= 0, got -1",
     "own.py:zero": "the weights are zero",
-    "own.py:random": "the prior own.py:random is random: it returns",
     "own.py:many": "a law of 1000 parts; allowed: at most 128",
     "own.py:drawn_anew": "the prior own.py:drawn_anew is random: two calls differ",
     "own.py:fails": "the prior own.py:fails: RuntimeError: no law",
