@@ -91,6 +91,13 @@ def test_values_of_an_axis(capsys):
     assert pd.read_csv(io.StringIO(capsys.readouterr().out), comment="#").alpha.tolist() == [0.05]
 
 
+def test_a_decimal_comma_is_no_list_of_values(capsys):
+    """0,05 would be the values 0 and 5, in silence."""
+    assert main([*CALL, "--alpha", "0,05"]) == 2
+    assert "'0,05': 05 after a comma: allowed: a decimal point, as in 0.05, or 5" in capsys.readouterr().err
+    assert main([*CALL, "--alpha", "0, 0.5"]) == 0
+
+
 def test_one_value_of_a_key_of_grid_and_solver_belongs_to_the_solver(monkeypatch):
     """`dimension` of gradient descent is a solver key that may also be scanned."""
     given = []

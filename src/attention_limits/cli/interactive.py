@@ -190,6 +190,10 @@ def describe_command(estimator: str) -> None:
     print(describe(estimator))
 
 
+# Digits that stand after a decimal comma, not before a point: 0,05 would be the values 0 and 5.
+_DECIMALS = re.compile("0[0-9]+")
+
+
 def _axis(value: object) -> dict | list[float] | None:
     """The values of a grid key that the shell gives, or None where it gives one value."""
     if not isinstance(value, str):
@@ -199,8 +203,13 @@ def _axis(value: object) -> dict | list[float] | None:
             return {"start": number(found[1]), "stop": number(found[2]), "num": int(found[3])}
         except ValueError:
             return None
+    parts = [part.strip() for part in value.split(",")]
+    if wrong := next((part for part in parts[1:] if _DECIMALS.fullmatch(part)), None):
+        raise SpecError(
+            [f"{shown(value)}: {wrong} after a comma: allowed: a decimal point, as in 0.{wrong}, or {int(wrong)}"]
+        )
     try:
-        return [number(part.strip()) for part in value.split(",")] if "," in value else None
+        return [number(part) for part in parts] if len(parts) > 1 else None
     except ValueError:
         return None
 

@@ -70,6 +70,10 @@ def test_there_is_no_merge_key(tmp_path):
         ("b: {a: 1, a: 2}\n", "line 1, column 11: not YAML: the key 'a' is written twice; write it once"),
         ("1: 2\n", "line 1, column 1: not YAML: the key 1 is not text; put it in quotes"),
         ("{a: 0,5}\n", "line 1, column 7: not YAML: the key 5 is not text; put it in quotes, or write 0.5 for 0,5"),
+        (
+            "a: [0,05]\n",
+            "line 1, column 7: not YAML: 05 after a comma; write 0.05 with a point, or a space after the comma",
+        ),
         ("[a]: 2\n", "line 1, column 1: not YAML: the key ('a',) is not text; put it in quotes"),
         ("a: &x 1\nb: *x\n", "line 2, column 4: not YAML: aliases (*name) are not allowed; write the value"),
         ("a: " + "[" * 200_000, "line 1, column 103: not YAML: more than 100 levels"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from ruamel.yaml import YAML
 from ruamel.yaml.constructor import ConstructorError, SafeConstructor
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
+from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
 from ruamel.yaml.nodes import Node
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.resolver import BaseResolver, implicit_resolvers
@@ -75,11 +75,19 @@ def _checked(text: str) -> str:
             problem = "aliases (*name) are not allowed; write the value"
         elif getattr(event, "tag", None):
             problem = f"tags ({event.tag}) are not allowed; write the value without it"
+        elif isinstance(event, ScalarEvent) and _after_comma(text, event):
+            problem = f"{event.value} after a comma; write 0.{event.value} with a point, or a space after the comma"
         elif depth > _DEEPEST:
             problem = f"more than {_DEEPEST} levels; write at most {_DEEPEST}"
         if problem:
             raise ConstructorError(None, None, problem, event.start_mark)
     return text
+
+
+def _after_comma(text: str, event: ScalarEvent) -> bool:
+    """Whether a scalar is the digits of a decimal comma: [0,05] would be the numbers 0 and 5."""
+    place = event.start_mark.index
+    return re.fullmatch("0[0-9]+", event.value) is not None and text[place - 1 : place] == ","
 
 
 def load(text: str):
