@@ -1,8 +1,12 @@
 """Weight decay for untied, rectangular and given teachers: moments against matrices, limits, and minima of data sets."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import attention_limits as al
 from attention_limits.attention_indexed.erm.estimate import Task, linear_points, softmax_points
 from attention_limits.attention_indexed.erm.linear import best, solve
 from attention_limits.attention_indexed.erm.simulations.minimisation import minimise
@@ -191,6 +195,39 @@ def test_state_evolution_is_the_limit_of_minima(name):
     # Four standard errors with Student's factor of six samples: 1e-3 for each entry; 1 / d for finite size.
     allowed = 6.9 * error + np.array([0.02 * theory[0], 0.03, 0.03, teacher.Q / 60])
     assert np.all(np.abs(mean - theory) < allowed), (mean, error, theory)
+
+
+@pytest.mark.slow
+def test_weight_decay_of_a_given_spectrum(tmp_path):
+    """The file of docs/erm.md against the fixed point with sums over the spectrum of one matrix of d = 300.
+
+    mse = |S - S*|^2 / d, delta^2 = (mse + tau) / (K alpha), eps = lambda / (2 (K alpha - Theta)). Sums over one matrix have
+    errors of the order of 1 / d.
+    """
+    text = (Path(__file__).parents[3] / "docs" / "erm.md").read_text(encoding="utf-8")
+    (block,) = re.findall(
+        r"^```python\n(import numpy as np\n\nfrom attention_limits[^`]*def law.*?)^```", text, re.S | re.M
+    )
+    (tmp_path / "levels.py").write_text(block, encoding="utf-8")
+    model = {"channel": "linear", "tokens": 2, "ratio": 0.5, "spectrum": "levels.py:law", "score_noise": 0.1}
+    cube = al.compute(
+        "attention_indexed.erm_state_evolution",
+        {**model, "weight_decay": 0.2},
+        {"alpha": [0.25, 0.5]},
+        project=tmp_path,
+    )
+    assert cube.mse.values.ravel() == pytest.approx([0.0916, 0.0347], abs=1e-4)
+    d, equations, tau, decay = 300, 1.5, 0.1, 0.2
+    x = np.repeat([0.0, 1.0, 3.0], [d // 2, 3 * d // 10, d // 5])
+    S, noise = np.diag(x / x.std()), np.random.default_rng(0).standard_normal((d, d))
+    noise, delta, threshold = (noise + noise.T) / np.sqrt(2 * d), 0.4, 0.1
+    for _ in range(15):
+        y, vectors = np.linalg.eigh(S + delta * noise)
+        f = np.maximum(y - threshold, 0.0)
+        mse, theta = np.sum(((vectors * f) @ vectors.T - S) ** 2) / d, divergences(y, f, True, 0)[0] / d**2
+        delta, threshold = np.sqrt((mse + tau) / equations), decay / (2 * (equations - theta))
+    assert cube.mse.sel(alpha=0.25).item() == pytest.approx(mse, rel=0.03)
+    assert cube.learned_rank.sel(alpha=0.25).item() == pytest.approx(np.mean(f > 0), abs=0.015)
 
 
 @pytest.mark.slow
