@@ -107,9 +107,10 @@ def test_nodes_agree_with_lines(scale):
 
 @pytest.mark.parametrize("density", [0.3, None], ids=["sparse", "binary"])
 def test_three_coupled_rows_by_monte_carlo(density):
-    """E Cov(w | b) = E (w - m)(w - m)^T, m = E[w | b], over 200 000 draws of w and b: a posterior that is a sum over the supports, or over the signs.
+    """E Cov(w | b) = E (w - m)(w - m)^T, m = E[w | b], over 200 000 draws of w and b.
 
-    Seeded. Five standard errors beside 5e-4 for the nodes: a false alarm in 10^5.
+    The posterior is a sum over the supports, or over the signs. Seeded. Five standard errors beside 5e-4 for the nodes: a
+    false alarm in 10^5.
     """
     rng, n = np.random.default_rng(3), 200_000
     precision = 1.5 * np.ones((3, 3)) + np.diag([0.6, 0.4, 0.5])
