@@ -3,12 +3,15 @@
 import bz2
 import gzip
 import lzma
+import math
 import os
+import re
 import sys
 import tarfile
 import unicodedata
 import zipfile
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +21,7 @@ from attention_limits.pipeline.base.user_files import (
     lines_of,
     number,
     read_text,
+    require_parameters,
     same_letters,
     user_file,
 )
@@ -167,3 +171,39 @@ def test_a_module_of_ours_that_moved_has_a_hint(tmp_path, line, hint):
     with pytest.raises(ValueError, match=r"own\.py cannot be executed: (ModuleNotFound|Import)Error") as caught:
         execute(tmp_path / "own.py")
     assert ("lists the modules that moved" in str(caught.value)) is hint
+
+
+def made(h, gain=1.0, order=2, wide=False, mode="a", parts=(1, 2), cut=math.inf, *, mean: float, name: "str", other):
+    """A function of a file of the user."""
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "allowed"),
+    [
+        ("gain", math.nan, "nan: allowed: a finite number, as the default 1.0"),
+        ("gain", -math.inf, "-inf: allowed: a finite number, as the default 1.0"),
+        ("gain", "nan", "'nan': allowed: a finite number, as the default 1.0"),
+        ("gain", "1,5", "'1,5': allowed: a finite number, as the default 1.0"),
+        ("gain", True, "True: allowed: a finite number, as the default 1.0"),
+        ("gain", None, "None: allowed: a finite number, as the default 1.0"),
+        ("order", [2], "[2]: allowed: a finite number, as the default 2"),
+        ("wide", 1, "1: allowed: true or false, as the default False"),
+        ("mode", 5, "5: allowed: a text, as the default 'a'"),
+        ("parts", 3, "3: allowed: a list, as the default (1, 2)"),
+        ("parts", [1.0, [math.nan]], "[1.0, [nan]]: allowed: a list, as the default (1, 2)"),
+        ("cut", math.inf, "inf: allowed: a finite number"),
+        ("mean", "x", "'x': allowed: a finite number"),
+        ("name", 1, "1: allowed: a text"),
+        ("other", "1_000", "'1_000': allowed: a finite number"),
+    ],
+)
+def test_a_parameter_has_the_type_of_its_default_or_annotation(key, value, allowed):
+    with pytest.raises(ValueError, match=f"^{re.escape(f'f.py:made: parameter {key}: {allowed}')}$"):
+        require_parameters("f.py:made", made, {key: value})
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_parameters_that_fit(value):
+    good = {"gain": value, "order": value, "wide": True, "mode": "mean 2", "parts": [value], "cut": value, "mean": 3}
+    require_parameters("f.py:made", made, {**good, "name": "a", "other": "sigmoid"})
+    require_parameters("f.py:made", made, {"other": [value], "gain": np.float32(1), "order": np.int64(3)})

@@ -15,9 +15,8 @@ from attention_limits.attention_indexed.channels.output import (
     described_by,
 )
 from attention_limits.attention_indexed.model.score_law import SYMMETRIC
-from attention_limits.pipeline.base.arguments import require_parameters
 from attention_limits.pipeline.base.errors import allowed_names
-from attention_limits.pipeline.base.user_files import object_of_file, user_file
+from attention_limits.pipeline.base.user_files import object_of_file, require_parameters, user_file
 
 # Scores at which the frequencies of discrete outputs are compared with the likelihood, outputs at each, standard errors, and the
 # accuracy beside them.

@@ -1,16 +1,13 @@
-"""Arguments of commands, of the functions of `al` and of code of the user: their types, and how a message shows a wrong one.
+"""Arguments of commands and of the functions of `al`: their types, and how a message shows a wrong one.
 
 A type of a command reads a text; argparse puts its name into the message when it raises ValueError.
 """
 
-import inspect
 import json
 import math
-import numbers
 import operator
 import os
 import re
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +17,6 @@ from attention_limits.pipeline.base.errors import SpecError
 LONGEST = 200
 # A longer word of a message is no path that a user can have.
 _LONGEST_WORD = 1000
-# A text that somebody wrote as a number: nan, -inf, 1,5, 0x10, 1_000.
-_MEANT_AS_NUMBER = re.compile(r"[-+]?(nan|inf|infinity|[.,]?\d[\d.,_'exEX+-]*)", re.ASCII | re.IGNORECASE)
 
 
 def short(text: str) -> str:
@@ -96,48 +91,6 @@ def _type(name: str, read, allowed):
 
     made.__name__ = name
     return made
-
-
-def require_parameters(owner: str, make: Callable, parameters: Mapping[str, Any]) -> None:
-    """Raise ValueError for a value of the `parameters` that the function or class `make` of the file object `owner` cannot mean.
-
-    A value has the type of the default, or else of the annotation: a number for a number, a text for a text, a list for a list.
-    Numbers are finite, also in lists.
-    """
-    known = inspect.signature(make).parameters
-    for key, value in parameters.items():
-        item = known.get(key)
-        default = None if item is None or item.default is item.empty else item.default
-        kind = _kind(default) or (
-            _ANNOTATED.get(getattr(item.annotation, "__name__", item.annotation)) if item else None
-        )
-        if not _fits(value, kind) or not _finite(value):
-            allowed = kind or ("a finite number" if not isinstance(value, list) else "finite numbers")
-            like = "" if default is None or not _finite(default) else f", as the default {shown(default)}"
-            raise ValueError(f"{owner}: parameter {key}: {shown(value)}: allowed: {allowed}{like}")
-
-
-_NUMBER, _TRUTH, _TEXT, _LIST = "a finite number", "true or false", "a text", "a list"
-_ANNOTATED = {"float": _NUMBER, "int": _NUMBER, "bool": _TRUTH, "str": _TEXT}
-
-
-def _kind(default: object) -> str | None:
-    kinds = {bool: _TRUTH, int: _NUMBER, float: _NUMBER, str: _TEXT, list: _LIST, tuple: _LIST}
-    return kinds.get(type(default))
-
-
-def _fits(value: object, kind: str | None) -> bool:
-    types = {_TRUTH: bool, _NUMBER: numbers.Real, _TEXT: str, _LIST: list | tuple}
-    return kind is None or (isinstance(value, types[kind]) and (kind == _TRUTH or not isinstance(value, bool)))
-
-
-def _finite(value: object) -> bool:
-    """Whether all numbers of a value are finite, and no text of it is meant as a number."""
-    if isinstance(value, list | tuple):
-        return all(map(_finite, value))
-    if isinstance(value, str):
-        return _MEANT_AS_NUMBER.fullmatch(value.strip()) is None
-    return not isinstance(value, float) or math.isfinite(value)
 
 
 def whole(minimum: int):

@@ -5,9 +5,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from attention_limits.pipeline.base.arguments import require_parameters
 from attention_limits.pipeline.base.errors import allowed_names
-from attention_limits.pipeline.base.user_files import object_of_file, user_file
+from attention_limits.pipeline.base.user_files import object_of_file, require_parameters, user_file
 from attention_limits.sequence_multi_index.links.declarations import attribute_problems
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.wrappers import (

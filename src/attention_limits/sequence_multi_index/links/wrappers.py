@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from attention_limits.pipeline.base.arguments import shown
 from attention_limits.sequence_multi_index.links.link import (
     NORMAL_TOKENS,
     SMALLEST_EIGENVALUE,
@@ -76,7 +75,7 @@ class FunctionOfFields(Link):
         self.name = getattr(function, "__name__", "link").strip("<>")
         self._function, self._parameters = function, dict(parameters)
         h = np.random.default_rng(0).standard_normal((_FIELDS, rows, tokens))
-        call = f"{self.name}({', '.join(['h', *(f'{key}={shown(value)}' for key, value in parameters.items())])})"
+        call = f"{self.name}({', '.join(['h', *(f'{key}={value!r}' for key, value in parameters.items())])})"
         # A function that takes the first index of h for a row fails on a single sequence at the latest.
         for fields in (h, h[:1]):
             _require_outputs(call, self.forward, fields)

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_limits.pipeline.base.arguments import require_parameters
 from attention_limits.pipeline.base.errors import allowed_names
-from attention_limits.pipeline.base.user_files import object_of_file, user_file
+from attention_limits.pipeline.base.user_files import object_of_file, require_parameters, user_file
 from attention_limits.sequence_multi_index.priors.gaussian import GaussianRows, standard_normal
 from attention_limits.sequence_multi_index.priors.prior import Prior
 
