@@ -6,6 +6,7 @@ from attention_limits.numerics.differences import FIRST, OFFSETS, SECOND
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.sequence_multi_index.channels.averages import channel_averages, node_dimension
 from attention_limits.sequence_multi_index.channels.channel import Channel
+from attention_limits.sequence_multi_index.channels.sampling.importance import Proposals
 from attention_limits.sequence_multi_index.gamp import gamp
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.schema.bayes import GampSolver, StateEvolutionSolver, TrajectorySolver
@@ -145,3 +146,17 @@ def gradient_and_hessian(log_z, omega, V, steps):
         mixed = second[k] if i == j else 0.5 * (second[k] - second[i] - second[j])
         hessian[:, i, j] = hessian[:, j, i] = mixed
     return gradient, hessian
+
+
+def sampling_problem(link, free, several, seed, n=3, count=4):
+    """Arguments of `fibre_moments` after the link, at random: outputs, omega, V, nodes and K = `several` proposals."""
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((link.rows, link.rows))
+    V = root @ root.T + 0.3 * np.eye(link.rows)
+    d = free * link.tokens
+    spread = np.tril(0.3 * rng.standard_normal((n, several, d, d)), -1) + np.eye(d) * rng.uniform(
+        0.5, 1.5, (n, several, d, 1)
+    )
+    proposals = Proposals(rng.standard_normal((n, several, d)), spread)
+    nodes = rng.standard_normal((count, d + link.angles))
+    return rng.standard_normal(n), rng.standard_normal((n, link.rows, link.tokens)), V, nodes, proposals

@@ -9,9 +9,12 @@ Code from the cache gives the same bytes as freshly compiled code; see `own_help
 import contextlib
 import functools
 import hashlib
+import importlib.util
 import os
 import re
 import shutil
+import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -132,6 +135,31 @@ def njit(function=None, **options):
             config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = theirs
 
     return compiled if function is None else compiled(function)
+
+
+def compile_source(name: str, source: str, function: str, signature, **options):
+    """The `function` of a module of this `source`, compiled for a `signature` of numba; `options` and cache are those of `njit`.
+
+    The `name` of the module must determine its source. The text is kept beside the compiled code.
+    """
+    if FOLDER is None:
+        made = {}
+        exec(compile(source, name, "exec"), made)
+        return njit(signature_or_function=signature, **options)(made[function])
+    path = FOLDER / name / f"{name}.py"
+    with contextlib.suppress(FileExistsError):
+        path.parent.mkdir()
+    os.utime(path.parent)
+    if not path.is_file() or path.read_text(encoding="utf-8") != source:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+            file.write(source)
+        os.replace(file.name, path)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    # numba finds the module of code from the cache there.
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return njit(signature_or_function=signature, **options)(getattr(module, function))
 
 
 # False where numba works in another way.

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
+from smi_tools import sampling_problem
 
 from attention_limits.sequence_multi_index.channels.sampling.importance import Proposals, fibre_moments
 from attention_limits.sequence_multi_index.links.link import Link
@@ -78,21 +79,8 @@ def by_definition(link, observed, omega, V, nodes, proposals):
     return np.log(total / count), first / total, second / total, total**2 / np.sum(np.square(per_node))
 
 
-def problem(link, free, several, seed, n=3, count=4):
-    rng = np.random.default_rng(seed)
-    root = rng.standard_normal((link.rows, link.rows))
-    V = root @ root.T + 0.3 * np.eye(link.rows)
-    d = free * link.tokens
-    spread = np.tril(0.3 * rng.standard_normal((n, several, d, d)), -1) + np.eye(d) * rng.uniform(
-        0.5, 1.5, (n, several, d, 1)
-    )
-    proposals = Proposals(rng.standard_normal((n, several, d)), spread)
-    nodes = rng.standard_normal((count, d + link.angles))
-    return rng.standard_normal(n), rng.standard_normal((n, link.rows, link.tokens)), V, nodes, proposals
-
-
 def assert_by_definition(link, free, several, seed):
-    observed, omega, V, nodes, proposals = problem(link, free, several, seed)
+    observed, omega, V, nodes, proposals = sampling_problem(link, free, several, seed)
     found = fibre_moments(link, observed, omega, V, nodes, proposals)
     for i in range(len(observed)):
         own = Proposals(proposals.centre[i : i + 1], proposals.spread[i : i + 1])
@@ -119,7 +107,7 @@ def test_a_likelihood(rows, tokens, several, seed):
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_weight_that_is_no_number_is_not_resolved(bad):
     link = Likelihood(2, 1)
-    observed, omega, V, nodes, proposals = problem(link, 2, 1, 0)
+    observed, omega, V, nodes, proposals = sampling_problem(link, 2, 1, 0)
     right = fibre_moments(link, observed, omega, V, nodes, proposals)
     link.log_likelihood = lambda y, h: np.where(y[:, None] == y[1], bad, Likelihood.log_likelihood(link, y, h))
     log_z, mean, second, effective = fibre_moments(link, observed, omega, V, nodes, proposals)
@@ -133,7 +121,7 @@ def test_a_weight_that_is_no_number_is_not_resolved(bad):
 
 def test_an_output_that_nothing_explains_keeps_the_prior():
     link = Likelihood(2, 2)
-    observed, omega, V, nodes, proposals = problem(link, 2, 2, 1)
+    observed, omega, V, nodes, proposals = sampling_problem(link, 2, 2, 1)
     link.log_likelihood = lambda y, h: np.full(h.shape[:2], -np.inf)
     log_z, mean, second, effective = fibre_moments(link, observed, omega, V, nodes, proposals)
     assert np.isneginf(log_z).all()

@@ -179,17 +179,21 @@ def log_noise(link: Link, observed, h) -> tuple[np.ndarray, float]:
 
 
 def candidates_of(link: Link, observed, free, angles):
-    """`fibre` of a link, broadcast to the candidates (n, S, K, P - free_rows, M) and log_weight (n, S, K); read-only.
+    """`fibre` of a link, broadcast to the candidates (n, S, K, P - free_rows, M) and log_weight (n, S, K).
+
+    Arrays of another library keep their kind, as in `as_array`.
 
     observed (n, *output), free (n, S, free_rows, M) and angles (S, angles), or (1, 0) without any. Raises ValueError if the
     arrays do not broadcast to these shapes.
     """
-    candidates, log_weight = (np.asarray(values) for values in link.fibre(observed, free, angles))
+    candidates, log_weight = map(as_array, link.fibre(observed, free, angles))
     count = candidates.shape[-3] if candidates.ndim >= 3 else 1
     shape = (len(observed), max(free.shape[1], len(angles)), count)
-    return (
-        np.broadcast_to(candidates, (*shape, link.rows - link.free_rows, link.tokens)),
-        np.broadcast_to(log_weight, shape),
+    shapes = (*shape, link.rows - link.free_rows, link.tokens), shape
+    # An array of the right shape stays, and may be written.
+    return tuple(
+        values if values.shape == wanted else np.broadcast_to(values, wanted)
+        for values, wanted in zip((candidates, log_weight), shapes, strict=True)
     )
 
 
@@ -231,8 +235,13 @@ def spike_moment(link: Link) -> np.ndarray:
     return np.einsum("npa,nqa->pq", spikes, spikes) / len(spikes)
 
 
+def as_array(values):
+    """`values` as an array; one of another library, such as `tracing.traced.Traced`, and of a subclass keeps its kind."""
+    return values if hasattr(values, "__array_function__") else np.asanyarray(values)
+
+
 def as_floats(h):
-    """h as an array of floats; an array of another library, such as `jax_forward.Traced`, keeps its kind."""
+    """h as an array of floats; an array of another library, such as `tracing.traced.Traced`, keeps its kind."""
     return h.astype(float, copy=False) if hasattr(h, "__array_function__") else np.asarray(h, dtype=float)
 
 

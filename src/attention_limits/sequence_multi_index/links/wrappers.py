@@ -14,6 +14,7 @@ from attention_limits.sequence_multi_index.links.link import (
     NORMAL_TOKENS,
     SMALLEST_EIGENVALUE,
     Link,
+    as_array,
     inference,
     require,
     require_shape,
@@ -89,8 +90,8 @@ class FunctionOfFields(Link):
 
     def forward(self, h):
         """Output (..., *output) of the fields (..., P, M)."""
-        # A list or a number is an array too; arrays of other kinds stay, for the checks.
-        return np.asanyarray(self._function(h, **self._parameters))
+        # A list or a number is an array too.
+        return as_array(self._function(h, **self._parameters))
 
 
 class CorrelatedTokens(Link):

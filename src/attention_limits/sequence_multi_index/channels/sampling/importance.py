@@ -12,11 +12,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_limits.sequence_multi_index.channels.sampling.importance_kernels import draw, moments
-from attention_limits.sequence_multi_index.links.link import Link, candidates_of, inference
+from attention_limits.numerics.tracing.elementary import NODES
+from attention_limits.sequence_multi_index.channels.sampling.importance_kernels import (
+    Found,
+    Given,
+    Law,
+    Mixtures,
+    Nodes,
+    draw,
+)
+from attention_limits.sequence_multi_index.channels.sampling.own_links import (
+    compiled_link,
+    moments_kernel,
+    no_loop,
+    said_of,
+)
+from attention_limits.sequence_multi_index.links.link import Link, inference
 
-# Numbers of the arrays of one block of outputs, which stay in the second-level cache.
-BLOCK = 100_000
+# Numbers of the arrays of one block of outputs, for links in NumPy.
+BLOCK = 200_000
+# Nodes of all outputs from which a link is compiled: with fewer NumPy is done before.
+COMPILED_FROM = 200_000
 # With more sampled rows only a change of all signs at once extends the nodes: for all changes the nodes would be too few.
 MAX_SIGNED_ROWS = 4
 # Rows with a known fraction below the first number are drawn independently of omega; above the second number they follow omega.
@@ -196,39 +212,53 @@ def fibre_moments(link: Link, observed, omega, V, nodes, proposals: Proposals | 
     n, rows, tokens = omega.shape
     free, size = drawn_rows(link), rows * tokens
     proposals = shared_proposal(V, omega, free) if proposals is None else proposals
-    prior, several = split_prior(V, free), proposals.centre.shape[1]
-    count, drawn = several * len(nodes), np.ascontiguousarray(nodes[:, : free * tokens].T)
-    half_squares = 0.5 * np.sum(drawn**2, axis=0)
-    angles = np.tile(nodes[:, free * tokens :], (several, 1))
+    prior = split_prior(V, free)
+    law = Law(prior.whitening, prior.regression, np.linalg.inv(prior.rest))
+    tiles = _tiles(nodes, free * tokens)
+    centre, spread = proposals.centre, proposals.spread
+    mixtures = Mixtures(*map(_kernel_array, (centre, spread, np.linalg.inv(spread), proposals.log_volume)))
+    count = centre.shape[1] * len(nodes)
     # The moments of the prior stay where no node explains the output.
-    found = np.empty(n), np.zeros((n, size)), np.tile(np.kron(V, np.eye(tokens)), (n, 1, 1)), np.empty(n)
-    block = max(1, BLOCK // (count * size * tokens))
-    for first in range(0, n, block):
-        part = slice(first, first + block)
-        some, spread = omega[part], np.ascontiguousarray(proposals.spread[part])
-        deviation, log_ratio = np.empty((len(some), free * tokens, count)), np.empty((len(some), count))
-        fields = np.empty((len(some), count, free, tokens))
-        draw(
-            drawn, half_squares, np.ascontiguousarray(proposals.centre[part]), spread, np.linalg.inv(spread),
-            proposals.log_volume[part],
-            prior.whitening, some, deviation, log_ratio, fields,
-        )  # fmt: skip
-        if free == rows:
-            # All rows are drawn: the output only gives the weights.
-            candidates = np.empty((len(some), count, 1, 0, tokens))
-            log_weight = link.log_likelihood(observed[part], fields)[:, :, None]
-        else:
-            candidates, log_weight = candidates_of(link, observed[part], fields, angles)
-        moments(
-            deviation, log_ratio, np.ascontiguousarray(candidates, dtype=float), np.ascontiguousarray(log_weight, dtype=float),
-            some, prior.regression, np.linalg.inv(prior.rest), tuple(values[part] for values in found),
-        )  # fmt: skip
-    log_z, mean, second, effective = found
+    found = Found(np.empty(n), np.zeros((n, size)), np.tile(np.kron(V, np.eye(tokens)), (n, 1, 1)), np.empty(n))
+    own = compiled_link(link) if n * count >= COMPILED_FROM and len(nodes) >= NODES else None
+    if own:
+        nothing = Given(np.empty((0, 0, 0, 0)), np.empty((0, 0, 0)))
+        read = map(_kernel_array, (observed.reshape(n, -1), omega))
+        moments_kernel()(True, own.loop, own.candidates, *read, tiles, mixtures, law, nothing, found)
+    else:
+        angles = np.tile(nodes[:, free * tokens :], (centre.shape[1], 1))
+        block = max(1, BLOCK // (count * size * tokens))
+        for first in range(0, n, block):
+            part = slice(first, first + block)
+            some, some_mixtures = _kernel_array(omega[part]), Mixtures(*(array[part] for array in mixtures))
+            fields = np.empty((len(some), count, free, tokens))
+            draw(tiles, some_mixtures, some, fields)
+            candidates, log_weight = map(_kernel_array, said_of(link, observed[part], fields, angles))
+            several, unread = candidates.shape[2], np.empty((len(some), 0))
+            given = Given(candidates.reshape(len(some), count, several, (rows - free) * tokens), log_weight)
+            some_found = Found(*(array[part] for array in found))
+            moments_kernel()(False, no_loop, several, unread, some, tiles, some_mixtures, law, given, some_found)
     if count == 1:
-        effective[effective > 0] = np.inf
-    unknown = np.isnan(log_z)
-    mean[unknown], second[unknown] = np.nan, np.nan
-    return found
+        found.effective[found.effective > 0] = np.inf
+    unknown = np.isnan(found.log_z)
+    found.mean[unknown], found.second[unknown] = np.nan, np.nan
+    return tuple(found)
+
+
+def _kernel_array(array):
+    """The array in the layout of the kernel's signature: doubles, contiguous, not read-only."""
+    return np.require(array, float, "CW")
+
+
+def _tiles(nodes, drawn: int) -> Nodes:
+    """The nodes (S, drawn + angles) in tiles."""
+    count, dimension = nodes.shape
+    number = -(-count // NODES)
+    padded = np.zeros((number * NODES, dimension))
+    padded[:count] = nodes
+    tiles = padded.reshape(number, NODES, dimension).transpose(0, 2, 1)
+    normal = np.ascontiguousarray(tiles[:, :drawn])
+    return Nodes(normal, 0.5 * np.sum(normal**2, axis=1), np.ascontiguousarray(tiles[:, drawn:]), count)
 
 
 def drawn_rows(link: Link) -> int:

@@ -1,0 +1,11 @@
+"""What a function of NumPy arrays computes, found by calling it once with arrays that record.
+
+In reading order:
+
+- traced: arrays of JAX that NumPy functions accept
+- straight_line: the operations on the numbers of one node, as lines of code
+- node_loop: a loop over nodes that numba compiles
+- elementary: the functions of such a loop that the compiler vectorises
+
+May import it: links, channels.
+"""

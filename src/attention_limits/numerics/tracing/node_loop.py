@@ -1,0 +1,72 @@
+"""A function of NumPy arrays as one compiled loop over nodes.
+
+    compiled(given, x, out)      given (k,), x (d, NODES), out (r, NODES), float64, C order
+
+computes the r results of every node from the d numbers of that node and k numbers that all nodes share.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from attention_limits.numerics.compiled import compile_source
+from attention_limits.numerics.tracing.elementary import LOOP, NODES
+from attention_limits.numerics.tracing.straight_line import straight_line
+
+_TEMPLATE = """from attention_limits.numerics.tracing.elementary import (
+    cosh, exp, expm1, log, log1p, logistic, maximum, minimum, power, sign, sinh, tanh
+)
+import math
+
+INFINITE, NAN = math.inf, math.nan
+
+
+def loop(given, x, out):
+{shared}
+    x, out = x.reshape(-1), out.reshape(-1)
+    for s in range({nodes}):
+{lines}
+"""
+
+
+def node_loop(function: Callable, shared: tuple[int, ...], *shapes: tuple[int, ...]):
+    """The compiled loop of `function`, a jitted function of the type LOOP, and the shapes of its results.
+
+    Parameters
+    ----------
+    function : callable
+        Of arrays of one node: the shared numbers, then one array per shape. It returns a tuple of arrays, computed with NumPy
+        functions and operators.
+    shared : tuple of int
+        Shape of the shared numbers: k entries.
+    shapes : tuples of int
+        Of the other arguments, which have d entries together; the results have r entries together.
+
+    Raises
+    ------
+    NotImplementedError
+        If an operation has no code (`straight_line`); also what `function` raises on arrays that record.
+    """
+    lines, inputs, outputs = straight_line(function, shared, *shapes)
+    read = [name for array in inputs[1:] for name in array.ravel()]
+    written = [entry for array in outputs for entry in array.ravel()]
+    body = [f"{name} = x[{row * NODES} + s]" for row, name in enumerate(read)]
+    body += [*lines, *(f"out[{row * NODES} + s] = {_number(entry)}" for row, entry in enumerate(written))]
+    source = _TEMPLATE.format(
+        nodes=NODES,
+        shared="\n".join(f"    {name} = given[{k}]" for k, name in enumerate(inputs[0].ravel())) or "    pass",
+        lines="\n".join(f"        {line}" for line in body) or "        pass",
+    )
+    options = {"error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
+    name = f"node_loop_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+    return compile_source(name, source, "loop", LOOP, **options), [array.shape for array in outputs]
+
+
+def _number(entry):
+    """The code of a number, of a name or a constant."""
+    if isinstance(entry, str):
+        return f"float({entry})"
+    value = float(entry)
+    return repr(value) if math.isfinite(value) else ("NAN" if math.isnan(value) else f"{np.sign(value)} * INFINITE")
