@@ -97,7 +97,7 @@ def cosh(x):
 
 @njit(**_options)
 def sign(x):
-    """-1, 0 or 1; NaN of NaN."""
+    """-1, 0 or 1, the sign of x; NaN of NaN."""
     found = 1.0 if x > 0.0 else 0.0
     found = -1.0 if x < 0.0 else found
     return found if x == x else x
@@ -105,13 +105,13 @@ def sign(x):
 
 @njit(**_options)
 def maximum(x, y):
-    """The larger one; NaN if one is."""
+    """The larger one of x and y; NaN if one is."""
     return x if (x >= y) | (x != x) else y
 
 
 @njit(**_options)
 def minimum(x, y):
-    """The smaller one; NaN if one is."""
+    """The smaller one of x and y; NaN if one is."""
     return x if (x <= y) | (x != x) else y
 
 

@@ -61,7 +61,10 @@ class Lines:
         self.lines, self._known = [], {}
 
     def add(self, code: str, *arguments) -> Name:
-        """The name of the value of `code` for these names and constants."""
+        """The name of the value of `code` for `arguments`, names and constants.
+
+        Raises NotImplementedError beyond `MAX_LINES`.
+        """
         text = code.format(*(_text(argument) for argument in arguments))
         if text not in self._known:
             if len(self.lines) == MAX_LINES:

@@ -69,7 +69,8 @@ class Found(NamedTuple):
     """Moments of n outputs: log_z (n,), mean (n, P M), second (n, P M, P M), effective (n,).
 
     The total weight is exp(log_z) K S. An output that no candidate explains has log_z -inf and effective 0; one with a weight
-    that is no number, or infinite, has log_z NaN. Their moments are not written.
+    that is no number, or infinite, has log_z NaN. Their moments are not written. (numba knows records of equal fields by their
+    name: no other one may be called Found.)
     """
 
     log_z: np.ndarray
@@ -134,7 +135,7 @@ def _compare(deviation, half_squares, which, centre, inverse, log_volume, log_ra
 
 @njit(error_model="numpy")
 def draw(nodes, mixtures, omega, fields):
-    """The drawn rows of n outputs at the nodes of K proposals: of Nodes, Mixtures and omega (n, P, M).
+    """The drawn rows of n outputs at the Nodes `nodes` of the proposals `mixtures`; omega is (n, P, M).
 
     Written are fields (n, K S, F, M).
     """

@@ -44,7 +44,7 @@ def moments_kernel():
 
 @njit(signature_or_function=LOOP)
 def no_loop(given, x, out):
-    """In the place of a loop, for links in NumPy."""
+    """In the place of a loop of `given`, x and out, for links in NumPy."""
 
 
 # By the identity of the link, which need not have a hash.
@@ -69,9 +69,9 @@ def _known(link):
 
 
 def said_of(link: Link, observed, fields, angles):
-    """Candidates (n, N, C, R, M) and log_weight (n, N, C) for drawn fields (n, N, F, M), in NumPy.
+    """Candidates (n, N, C, R, M) and log_weight (n, N, C) of a link, in NumPy or recorded.
 
-    All rows of a likelihood are drawn: it has one candidate without rows, and the output gives its weight.
+    observed (n, *output), drawn fields (n, N, F, M) and angles (N, angles), or (1, 0) without any. All rows of a likelihood are drawn: it has one candidate without rows, and the output gives its weight.
     """
     if inference(link) == "fibre":
         return candidates_of(link, observed, fields, angles)

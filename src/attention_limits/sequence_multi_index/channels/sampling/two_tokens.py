@@ -3,8 +3,8 @@
 import numpy as np
 
 from attention_limits.sequence_multi_index.channels.sampling.importance import split_prior
+from attention_limits.sequence_multi_index.channels.sampling.importance_kernels import Found
 from attention_limits.sequence_multi_index.channels.sampling.two_tokens_kernels import (
-    Found,
     Mixture,
     Model,
     deep_moments,

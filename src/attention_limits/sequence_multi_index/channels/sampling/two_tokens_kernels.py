@@ -66,19 +66,6 @@ class Model(NamedTuple):
     beta: float
 
 
-class Found(NamedTuple):
-    """Moments of n outputs: log_z (n,), mean (n, 2 L), second (n, 2 L, 2 L) and effective (n,).
-
-    log_z is the log-density of u, summed over both signs, without the determinant of the whitening; mean and second are the
-    first and second moments of h - omega, over (layer, token); effective is the sample size (sum w)^2 / sum w^2.
-    """
-
-    log_z: np.ndarray
-    mean: np.ndarray
-    second: np.ndarray
-    effective: np.ndarray
-
-
 @njit(fastmath=FAST, error_model="numpy")
 def _sum_pair(left, right, fields, second):
     """Add the sums over nodes of left and right, each times both rows of `fields` (2, PASS), to `second` (2, 2)."""
@@ -254,7 +241,8 @@ def deep_moments(u, omega, mixtures, model, nodes, found):
     model : Model
     nodes : array (S, L - 1, 2)
         Standard normal variables; S is a multiple of PASS.
-    found : Found, written
+    found : importance_kernels.Found, written
+        log_z is the log-density of u, summed over both signs, without the determinant of the whitening.
     """
     n = u.shape[0]
     count, free = nodes.shape[0], nodes.shape[1]
