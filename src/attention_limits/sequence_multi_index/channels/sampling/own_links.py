@@ -71,7 +71,8 @@ def _known(link):
 def said_of(link: Link, observed, fields, angles):
     """Candidates (n, N, C, R, M) and log_weight (n, N, C) of a link, in NumPy or recorded.
 
-    observed (n, *output), drawn fields (n, N, F, M) and angles (N, angles), or (1, 0) without any. All rows of a likelihood are drawn: it has one candidate without rows, and the output gives its weight.
+    Arguments: observed (n, *output), drawn fields (n, N, F, M), and angles (N, angles), or (1, 0) without any. All rows of a
+    likelihood are drawn: it has one candidate without rows, and the output gives its weight.
     """
     if inference(link) == "fibre":
         return candidates_of(link, observed, fields, angles)
