@@ -191,7 +191,7 @@ def test_erm_gamp_solves_the_normal_equations(alpha, ridge, dimension):
         ("erm_state_evolution", REGRESSION, {"alpha": 1.0}, "grid.ridge: missing"),
         ("erm_state_evolution", REGRESSION, {"alpha": 1.0, "ridge": -1.0}, "-1.0: allowed: a number ≥ 1e-06"),
         ("erm_state_evolution", REGRESSION | {"loss": "hing"}, {"alpha": 1.0, "ridge": 1.0}, "no loss 'hing'; allowed: square"),
-        ("erm_state_evolution", {"link": "committee", "rows": 3}, {"alpha": 1.0, "ridge": 1.0}, "offers no derivatives"),
+        ("erm_state_evolution", {"link": "committee", "rows": 3}, {"alpha": 1.0, "ridge": 1.0}, "its gradient is zero"),
         ("erm_state_evolution", {"link": "deep_attention", "depth": 5}, {"alpha": 1.0, "ridge": 1.0}, "at most 8 fields"),
         ("erm_state_evolution", REGRESSION | {"loss": "own.py:mine"}, {"alpha": 1.0, "ridge": 1.0}, "own.py does not exist"),
         ("erm_state_evolution", PERCEPTRON | {"student": {"link": "linear", "tokens": 2}}, {"alpha": 1.0, "ridge": 1.0},

@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-from links_under_test import LINKS
 
 from attention_limits.sequence_multi_index.erm.losses import checked, hessians, make_loss, values
 from attention_limits.sequence_multi_index.erm.nodes import make_nodes
@@ -17,7 +16,7 @@ from attention_limits.sequence_multi_index.links.attention.sequence_output impor
 from attention_limits.sequence_multi_index.links.attention.untied import UntiedAttention
 from attention_limits.sequence_multi_index.links.heads.multi_head import MultiHeadAttention
 from attention_limits.sequence_multi_index.links.linear import LargestRow, Linear
-from attention_limits.sequence_multi_index.links.one_token import Monomial, SignProduct, SumOfSquares
+from attention_limits.sequence_multi_index.links.one_token import Committee, Monomial, SignProduct, SumOfSquares
 from attention_limits.sequence_multi_index.links.wrappers import OutputNoise
 from attention_limits.sequence_multi_index.schema.erm import (
     ErmStateEvolutionSolver,
@@ -94,7 +93,7 @@ def test_linear_losses_are_the_textbook_ones():
     [
         ("square", DeepAttention(depth=5), "at most 8 fields"),
         ("squares", ONE, "no loss 'squares'; allowed: square, logistic"),
-        ("square", LINKS["large_depth ratio=1.5"], "offers no derivatives"),
+        ("square", Committee(3), "its gradient is zero"),
         ("logistic", ATTENTION, "one output"),
         ("hinge", Linear(2), "one row and one token"),
         ("cross_entropy", ONE, "at least two rows"),

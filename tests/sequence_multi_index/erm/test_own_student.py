@@ -6,8 +6,10 @@ import pytest
 
 import attention_limits as al
 from attention_limits.pipeline.base.errors import SpecError
-from attention_limits.sequence_multi_index.erm.losses import checked_student, hessians, make_loss, values
+from attention_limits.sequence_multi_index.erm.losses import checked, checked_student, hessians, make_loss, values
 from attention_limits.sequence_multi_index.erm.students import problem_of
+from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.links.linear import Linear
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.one_token import SumOfSquares
 
@@ -74,7 +76,107 @@ def test_what_does_not_fit_is_refused():
     plain = type("Plain", (Squares,), {"derivatives": lambda self, z, value, gradient, hessian: None})()
     with pytest.raises(ValueError, match="must be a function compiled by numba"):
         make_loss("square", plain)
-    assert "your own link with `derivatives`" in problem_of("square", type("None", (Squares,), {"derivatives": None})())
+    assert "gradient is zero" in problem_of("square", Signs())
+
+
+class Signs(Link):
+    """y = sign h."""
+
+    rows, tokens, sign_symmetry = 1, 1, "none"
+
+    def forward(self, h):
+        return np.sign(h[..., 0, 0])
+
+
+class Attention(Link):
+    """Two softmax layers that read two tokens, c = 1, in NumPy."""
+
+    rows, tokens, sign_symmetry = 2, 2, "rows"
+
+    def forward(self, h):
+        out = np.broadcast_to(np.eye(2), (*h.shape[:-2], 2, 2))
+        for row in range(2):
+            mixed = (out @ h[..., row, :, None])[..., 0]
+            scores = mixed[..., :, None] * mixed[..., None, :]
+            weights = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
+            weights = weights / np.sum(weights, axis=-1, keepdims=True)
+            out = weights if row else (weights + np.eye(2)) @ out
+        return out
+
+
+def test_a_student_without_derivatives_gets_those_of_its_forward_pass():
+    own, provided = Attention(), DeepAttention(depth=2)
+    h = np.random.default_rng(1).standard_normal((64, 2, 2))
+    np.testing.assert_allclose(own.forward(h), provided.forward(h), rtol=1e-12)
+    assert checked_student(own) == ""
+    first, second = make_loss("square", own), make_loss("square", provided)
+    outputs, fields = own.forward(h).reshape(64, 4), np.random.default_rng(2).standard_normal((64, 4))
+    for one, other in zip(values(first, outputs, fields), values(second, outputs, fields), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(
+        hessians(first, outputs, fields), hessians(second, outputs, fields), rtol=1e-9, atol=1e-10
+    )
+
+
+def test_a_forward_pass_that_cannot_be_differentiated_is_refused():
+    class Sorted(Squares):
+        """The larger field."""
+
+        derivatives = None
+
+        def forward(self, h):
+            return np.sort(h[..., 0], axis=-1)[..., 1]
+
+    with pytest.raises(
+        ValueError, match=r"JAX cannot differentiate the student Sorted: .*Write it with NumPy functions"
+    ):
+        make_loss("square", Sorted())
+
+
+NUMPY_LOSS = """
+import numpy as np
+
+
+def huber(y, z):
+    difference = np.abs(z[0] - y[0])
+    return np.where(difference < 1.0, 0.5 * difference**2, difference - 0.5)
+
+
+def {name}({arguments}):
+    return {value}
+"""
+
+
+def written(folder, name="own", arguments="y, z", value="0.5 * np.sum((y - z) ** 2)"):
+    (folder / "loss.py").write_text(NUMPY_LOSS.format(name=name, arguments=arguments, value=value))
+    return folder
+
+
+def test_a_loss_in_numpy_has_its_derivatives(tmp_path):
+    student, rng = Linear(2, 1), np.random.default_rng(3)
+    own, provided = make_loss("loss.py:own", student, written(tmp_path), outputs=2), make_loss("square", student)
+    outputs, fields = rng.standard_normal((2, 32, 2))
+    for one, other in zip(values(own, outputs, fields), values(provided, outputs, fields), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(hessians(own, outputs, fields), hessians(provided, outputs, fields), atol=1e-13)
+    huber = make_loss("loss.py:huber", Linear(), tmp_path)
+    value, gradient = values(huber, np.zeros((3, 1)), np.array([[0.5], [2.0], [-3.0]]))
+    np.testing.assert_allclose(value, [0.125, 1.5, 2.5])
+    np.testing.assert_allclose(gradient[:, 0], [0.5, 1.0, -1.0])
+    assert checked(huber, outputs[:, :1]) == ""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"arguments": "y, h"}, "must be a function of y and z"),
+        ({"value": "z * y"}, "must return a number, got 2"),
+        ({"value": "0.0 if z[0] > 0 else 1.0"}, "JAX cannot differentiate the loss"),
+    ],
+)  # fmt: skip
+def test_a_wrong_loss_in_numpy_is_refused(tmp_path, wrong, message):
+    with pytest.raises(ValueError, match=message):
+        make_loss("loss.py:own", Linear(2, 1), written(tmp_path, **wrong), outputs=2)
 
 
 @pytest.mark.slow

@@ -5,7 +5,8 @@ In reading order:
 - traced: arrays of JAX that NumPy functions accept
 - straight_line: the operations on the numbers of one node, as lines of code
 - node_loop: a loop over nodes that numba compiles
+- jet: a function with its first and second derivatives, compiled
 - elementary: the functions of such a loop that the compiler vectorises
 
-May import it: links, channels.
+May import it: links, channels, erm.
 """

@@ -6,22 +6,13 @@ computes the r results of every node from the d numbers of that node and k numbe
 """
 
 import hashlib
-import math
 from collections.abc import Callable
-
-import numpy as np
 
 from attention_limits.numerics.compiled import compile_source
 from attention_limits.numerics.tracing.elementary import LOOP, NODES
-from attention_limits.numerics.tracing.straight_line import straight_line
+from attention_limits.numerics.tracing.straight_line import HEADER, number, straight_line
 
-_TEMPLATE = """from attention_limits.numerics.tracing.elementary import (
-    cosh, exp, expm1, log, log1p, logistic, maximum, minimum, power, sign, sinh, tanh
-)
-import math
-
-INFINITE, NAN = math.inf, math.nan
-
+_TEMPLATE = """{header}
 
 def loop(given, x, out):
 {shared}
@@ -53,8 +44,9 @@ def node_loop(function: Callable, shared: tuple[int, ...], *shapes: tuple[int, .
     read = [name for array in inputs[1:] for name in array.ravel()]
     written = [entry for array in outputs for entry in array.ravel()]
     body = [f"{name} = x[{row * NODES} + s]" for row, name in enumerate(read)]
-    body += [*lines, *(f"out[{row * NODES} + s] = {_number(entry)}" for row, entry in enumerate(written))]
+    body += [*lines, *(f"out[{row * NODES} + s] = {number(entry)}" for row, entry in enumerate(written))]
     source = _TEMPLATE.format(
+        header=HEADER,
         nodes=NODES,
         shared="\n".join(f"    {name} = given[{k}]" for k, name in enumerate(inputs[0].ravel())) or "    pass",
         lines="\n".join(f"        {line}" for line in body) or "        pass",
@@ -62,11 +54,3 @@ def node_loop(function: Callable, shared: tuple[int, ...], *shapes: tuple[int, .
     options = {"error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
     name = f"node_loop_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     return compile_source(name, source, "loop", LOOP, **options), [array.shape for array in outputs]
-
-
-def _number(entry):
-    """The code of a number, of a name or a constant."""
-    if isinstance(entry, str):
-        return f"float({entry})"
-    value = float(entry)
-    return repr(value) if math.isfinite(value) else ("NAN" if math.isnan(value) else f"{np.sign(value)} * INFINITE")

@@ -6,6 +6,7 @@ move costs nothing, and the lines that remain are the operations on numbers: eac
 """
 
 import math
+import re
 from collections.abc import Callable
 
 import jax
@@ -13,8 +14,17 @@ import numpy as np
 
 from attention_limits.numerics.tracing.traced import Traced, opened
 
-# More lines compile for many seconds.
-MAX_LINES = 3000
+# Beginning of a module with such lines.
+HEADER = """from attention_limits.numerics.tracing.elementary import (
+    cosh, exp, expm1, log, log1p, logistic, maximum, minimum, power, sign, sinh, tanh
+)
+import math
+
+INFINITE, NAN = math.inf, math.nan
+"""
+_NAMES = re.compile(r"\bv\d+\b")
+# More lines compile for more than about ten seconds.
+MAX_LINES = 10_000
 
 # Operations on entries: their code, with {0}, {1} for the arguments. Functions are those of `elementary`, or of math.
 _ENTRIES = {
@@ -43,6 +53,29 @@ _CALLS = ("pjit", "jit", "closed_call", "custom_jvp_call", "custom_vjp_call", "r
 _PLACES = {"gather": (1,), "dynamic_slice": None, "dynamic_update_slice": None, "scatter": (1,)}
 
 
+def _is(entry, value) -> bool:
+    return not isinstance(entry, Name) and not isinstance(entry, bool | np.bool_) and entry == value
+
+
+def _shorter_sum(x, y):
+    return y if _is(x, 0) else x if _is(y, 0) else None
+
+
+def _shorter_product(x, y):
+    if _is(x, 0) or _is(y, 0):
+        return np.float64(0.0)
+    return y if _is(x, 1) else x if _is(y, 1) else None
+
+
+# Sums and products that need no line.
+_SHORTER = {
+    "{0} + {1}": _shorter_sum,
+    "{0} - {1}": lambda x, y: x if _is(y, 0) else None,
+    "{0} * {1}": _shorter_product,
+    "-{0}": lambda x: np.float64(0.0) if _is(x, 0) else None,
+}
+
+
 class Name(str):
     """A variable of the lines; an entry of an array is a name or a constant."""
 
@@ -60,11 +93,15 @@ class Lines:
     def __init__(self):
         self.lines, self._known = [], {}
 
-    def add(self, code: str, *arguments) -> Name:
-        """The name of the value of `code` for `arguments`, names and constants.
+    def add(self, code: str, *arguments):
+        """The name of the value of `code` for `arguments`, names and constants, or the value itself where that is known.
 
-        Raises NotImplementedError beyond `MAX_LINES`.
+        Zero times anything is zero: derivatives have many zeros. Raises NotImplementedError beyond `MAX_LINES`.
         """
+        if code in _SHORTER:
+            known = _SHORTER[code](*arguments)
+            if known is not None:
+                return known
         text = code.format(*(_text(argument) for argument in arguments))
         if text not in self._known:
             if len(self.lines) == MAX_LINES:
@@ -81,6 +118,11 @@ def _text(entry) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         return "NAN" if math.isnan(value) else ("INFINITE" if value > 0 else "(-INFINITE)")
     return f"({value!r})" if not isinstance(value, bool) and value < 0 else repr(value)
+
+
+def number(entry) -> str:
+    """The code of an `entry`, a name or a constant, as a float."""
+    return f"float({_text(entry)})"
 
 
 def straight_line(function: Callable, *shapes: tuple[int, ...]):
@@ -110,7 +152,19 @@ def straight_line(function: Callable, *shapes: tuple[int, ...]):
         closed = jax.make_jaxpr(lambda *arrays: opened(tuple(function(*map(Traced, arrays)))))(*map(np.zeros, shapes))
         lines = Lines()
         outputs = _run(lines, closed.jaxpr, closed.consts, inputs)
-    return lines.lines, inputs, outputs
+    return _needed(lines.lines, outputs), inputs, outputs
+
+
+def _needed(lines, outputs):
+    """The lines that the outputs need."""
+    needed = {entry for array in outputs for entry in array.ravel() if isinstance(entry, Name)}
+    kept = []
+    for line in reversed(lines):
+        name, code = line.split(" = ", 1)
+        if name in needed:
+            kept.append(line)
+            needed.update(_NAMES.findall(code))
+    return kept[::-1]
 
 
 def _names(stem, shape):
@@ -243,18 +297,11 @@ def _product(lines, numbers, left, right):
     )
     found = np.empty((len(a), a.shape[1], b.shape[1]), object)
     for k, i, j in np.ndindex(*found.shape):
-        total = None
+        total = np.float64(0.0)
         for x, y in zip(a[k, i], b[k, j], strict=True):
-            if _is_zero(x) or _is_zero(y):
-                continue
-            term = lines.add(_ENTRIES["mul"], x, y)
-            total = term if total is None else lines.add(_ENTRIES["add"], total, term)
-        found[k, i, j] = np.float64(0.0) if total is None else total
+            total = lines.add(_ENTRIES["add"], total, lines.add(_ENTRIES["mul"], x, y))
+        found[k, i, j] = total
     return found.reshape([*batch, *rows, *columns])
-
-
-def _is_zero(entry):
-    return not isinstance(entry, Name) and entry == 0
 
 
 def _place_of_largest(lines, comparison, axis, array):

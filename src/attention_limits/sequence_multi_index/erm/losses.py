@@ -10,9 +10,12 @@ The student is a link that offers its derivatives (`Link.student`). Its output f
 These are the usual losses; all derivatives are derived in this module.
 """
 
+import functools
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit  # noqa: TID251
@@ -32,21 +35,13 @@ CODES = {
     "square": loss_kernels.SQUARE, "logistic": loss_kernels.LOGISTIC, "hinge": loss_kernels.HINGE,
     "cross_entropy": loss_kernels.CROSS_ENTROPY,
 }  # fmt: skip
-# By the kind in `Link.student`, and for a case of it: the loss, its proximal operator and its values for many outputs.
+# By the kind in `Link.student`, and for a case of it: the loss and its proximal operator.
 KINDS = {
-    "linear": (loss_kernels.linear, fixed_loss_kernels.prox_linear, fixed_loss_kernels.values_linear),
-    "attention": (loss_kernels.of_attention, fixed_loss_kernels.prox_attention, fixed_loss_kernels.values_attention),
+    "linear": (loss_kernels.linear, fixed_loss_kernels.prox_linear),
+    "attention": (loss_kernels.of_attention, fixed_loss_kernels.prox_attention),
     # One tied softmax layer that reads two tokens: the same loss as "attention", without jets.
-    "two tokens": (
-        loss_kernels.of_two_tokens,
-        fixed_loss_kernels.prox_two_tokens,
-        fixed_loss_kernels.values_two_tokens,
-    ),
-    "polynomial": (
-        loss_kernels.of_polynomial,
-        fixed_loss_kernels.prox_polynomial,
-        fixed_loss_kernels.values_polynomial,
-    ),
+    "two tokens": (loss_kernels.of_two_tokens, fixed_loss_kernels.prox_two_tokens),
+    "polynomial": (loss_kernels.of_polynomial, fixed_loss_kernels.prox_polynomial),
 }
 SIGNS = {"none": prox_kernels.NO_SIGN, "all": prox_kernels.ALL_SIGNS, "rows": prox_kernels.ROW_SIGNS}
 # Fields of the checks of a user's loss, and relative difference of its derivatives from central differences.
@@ -66,8 +61,10 @@ class Loss:
     Attributes
     ----------
     name : str
-    function, prox, values : compiled functions
-        The loss, its proximal operator and its values for many outputs; see `loss_kernels` and `prox_kernels`.
+    function : compiled function
+        Of the type `loss_kernels.LOSS`.
+    prox : function
+        `prox_kernels.prox` of this loss.
     parameters : array
         Its parameters.
     rows, tokens : int
@@ -83,7 +80,6 @@ class Loss:
     name: str
     function: Callable
     prox: Callable
-    values: Callable
     parameters: np.ndarray
     rows: int
     tokens: int
@@ -102,16 +98,18 @@ class Loss:
         return self.name == "hinge"
 
 
-def make_loss(name: str, student: Link, project: Path = Path()) -> Loss:
+def make_loss(name: str, student: Link, project: Path = Path(), outputs: int = 1) -> Loss:
     """The loss of this name.
 
     Parameters
     ----------
     name : str
-        A key of `CODES`, or path/to/file.py:name of a function that numba has compiled,
-        name(y, z, gradient, hessian) -> value, below the folder `project`. It need not be smooth in y.
+        A key of `CODES`, or path/to/file.py:name of a function below the folder `project`: name(y, z) -> value in NumPy, whose
+        derivatives JAX finds, or one that numba has compiled, name(y, z, gradient, hessian) -> value. It need not be smooth in y.
     student : Link
         For a user's loss only its sizes and its symmetry matter.
+    outputs : int
+        K, the numbers of an output y, which a loss in NumPy reads.
 
     Raises
     ------
@@ -122,7 +120,7 @@ def make_loss(name: str, student: Link, project: Path = Path()) -> Loss:
     if problem:
         raise ValueError(problem)
     if name not in CODES:
-        return _of_user(name, student, project)
+        return _of_user(name, student, project, outputs)
     if student.student is None:
         return _of_compiled(name, student)
     kind, settings = student.student
@@ -137,12 +135,52 @@ def make_loss(name: str, student: Link, project: Path = Path()) -> Loss:
     return Loss(name, *KINDS[kind], parameters, student.rows, student.tokens, signs, convex, slots)
 
 
+def derivatives_of(student: Link) -> Callable:
+    """The compiled function (z, value, gradient, hessian) of a student: its own `derivatives`, or those of its forward pass.
+
+    Raises ValueError if they are not compiled, or if JAX cannot differentiate the forward pass.
+    """
+    if student.derivatives is not None:
+        # A dispatcher in a class binds to the link as a method.
+        function = getattr(student.derivatives, "__func__", student.derivatives)
+        if not hasattr(function, "py_func"):
+            raise ValueError(f"derivatives of {student.name} must be a function compiled by numba (@numba.njit)")
+        return function
+    shape = student.rows, student.tokens
+    jet, _ = _recorded(
+        f"student {student.name}", lambda _, z: student.forward(z.reshape(1, *shape)), 0, shape[0] * shape[1]
+    )
+
+    @njit
+    def derivatives(z, value, gradient, hessian):
+        jet(np.empty(0), z, value, gradient, hessian)
+
+    return derivatives
+
+
+def _recorded(what, function, given, fields):
+    """`compiled_jet` of a function. Raises ValueError, in which it is called `what`, if it cannot be recorded."""
+    try:
+        # A late import: JAX takes a second.
+        from attention_limits.numerics.tracing.jet import compiled_jet
+    except ModuleNotFoundError:
+        raise ValueError(
+            f"the derivatives of the {what} need JAX: install the extra `training`, or write them"
+        ) from None
+    try:
+        return compiled_jet(function, given, fields)
+    # A function of a user can fail in every way on an array that records.
+    except Exception as error:
+        text = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ValueError(
+            f"JAX cannot differentiate the {what}: {text}. Write it with NumPy functions of its arguments, without np.asarray, "
+            "float or if on their numbers; or write the derivatives"
+        ) from None
+
+
 def _of_compiled(name: str, student: Link) -> Loss:
-    """The square or logistic loss of a student of the user with compiled derivatives."""
-    # A dispatcher in a class binds to the link as a method.
-    function = getattr(student.derivatives, "__func__", student.derivatives)
-    if not hasattr(function, "py_func"):
-        raise ValueError(f"derivatives of {type(student).__name__} must be a function compiled by numba (@numba.njit)")
+    """The square or logistic loss of a student with compiled derivatives."""
+    function = derivatives_of(student)
     size = student.forward(np.zeros((1, student.rows, student.tokens))).size
     fields, logistic = student.rows * student.tokens, name == "logistic"
 
@@ -178,19 +216,17 @@ def _of_compiled(name: str, student: Link) -> Loss:
 def _uncached(name, loss, student):
     """The `Loss` of a compiled function of the user."""
 
-    def prox(*arguments):
-        return prox_kernels.prox(loss, *arguments)
-
-    def values(*arguments):
-        return loss_kernels.values_of(loss, *arguments)
-
-    empty, signs = np.zeros(1), SIGNS[student.sign_symmetry]
-    return Loss(name, loss, prox, values, empty, student.rows, student.tokens, signs, False, 1)
+    prox = functools.partial(kernels().prox, loss)
+    return Loss(name, loss, prox, np.zeros(1), student.rows, student.tokens, SIGNS[student.sign_symmetry], False, 1)
 
 
-def _of_user(name: str, student: Link, project: Path) -> Loss:
-    kind = "function {} compiled by numba (@numba.njit)"
-    function = object_of_file("loss", name, project, kind, lambda found: hasattr(found, "py_func"))
+def _of_user(name: str, student: Link, project: Path, outputs: int) -> Loss:
+    kind = "function {} of y and z in NumPy, or compiled by numba (@numba.njit)"
+    function = object_of_file(
+        "loss", name, project, kind, lambda found: hasattr(found, "py_func") or inspect.isfunction(found)
+    )
+    if inspect.isfunction(function):
+        return _uncached(name, _of_numpy(name, function, outputs, student.rows * student.tokens), student)
 
     # Without the cache, which would not notice an edit of the user's file.
     @njit
@@ -200,14 +236,48 @@ def _of_user(name: str, student: Link, project: Path) -> Loss:
     return _uncached(name, loss, student)
 
 
+def _of_numpy(name, function, outputs, fields):
+    """The loss of a NumPy function of y (K,) and z (P M,), which returns a number."""
+    if list(inspect.signature(function).parameters) != ["y", "z"]:
+        raise ValueError(f"{name} must be a function of y and z, got {inspect.signature(function)}")
+    jet, size = _recorded(f"loss {name}", function, outputs, fields)
+    if size != 1:
+        raise ValueError(f"{name}(y, z) must return a number, got {size}")
+
+    @njit
+    def loss(y, z, parameters, gradient, hessian, table):
+        jet(y, z, table[0, :1], gradient.reshape((1, fields)), hessian.reshape((1, fields, fields)))
+        return table[0, 0]
+
+    return loss
+
+
+class Kernels(NamedTuple):
+    """`prox_kernels.prox`, `loss_kernels.values_of` and `hessians_of`, compiled once: they call a loss by its address."""
+
+    prox: Callable
+    values: Callable
+    hessians: Callable
+
+
+@functools.cache
+def kernels() -> Kernels:
+    """The `Kernels`."""
+    return Kernels(prox_kernels.make_prox(), loss_kernels.make_values(), loss_kernels.make_hessians())
+
+
+def _doubles(array):
+    return np.require(array, float, "CW")
+
+
 def values(loss: Loss, outputs, fields):
     """Loss (N,) and its gradient (N, P M) of outputs (N, K) at fields (N, P M)."""
-    return loss.values(outputs, fields, loss.parameters, loss.slots)
+    return kernels().values(loss.function, *map(_doubles, (outputs, fields)), loss.parameters, loss.slots)
 
 
 def hessians(loss: Loss, outputs, fields):
     """Hessians (N, P M, P M) of the loss of outputs (N, K) with respect to the fields (N, P M)."""
-    return loss_kernels.hessians_of(loss.function, outputs, fields, loss.parameters, loss.slots)
+    return kernels().hessians(loss.function, *map(_doubles, (outputs, fields)), loss.parameters, loss.slots)
 
 
 def checked(loss: Loss, outputs) -> str:
@@ -221,6 +291,7 @@ def checked(loss: Loss, outputs) -> str:
     fields = rng.standard_normal((CHECKED, loss.fields))
     given = outputs.copy(), fields.copy()
     try:
+        loss.function.compile(loss_kernels.LOSS)
         value, gradient = values(loss, *given)
     except NumbaError as error:
         # The first lines name the error, the others places in our code.
@@ -274,7 +345,7 @@ def checked_student(student: Link) -> str:
 
     Their output must be that of `forward`, and the others its derivatives.
     """
-    function = getattr(student.derivatives, "__func__", student.derivatives)
+    function = derivatives_of(student)
     rng, n = np.random.default_rng(0), student.rows * student.tokens
     size = student.forward(np.zeros((1, student.rows, student.tokens))).size
 

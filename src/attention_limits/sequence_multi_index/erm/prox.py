@@ -70,9 +70,10 @@ def prox(loss: Loss, outputs, anchors, omega, variance, further="") -> Prox:
     if loss.kinked:
         found = hinge_prox(outputs, flat, float(variance[0, 0]))
     else:
+        arrays = outputs, anchors, flat, np.linalg.cholesky(variance), np.linalg.inv(variance)
         found = loss.prox(
-            outputs, anchors, flat, np.linalg.cholesky(variance), np.linalg.inv(variance), loss.signs,
-            FURTHER[further], loss.parameters, loss.tokens, loss.slots,
+            *(np.require(array, float, "CW") for array in arrays), loss.signs, FURTHER[further], loss.parameters, loss.tokens,
+            loss.slots,
         )  # fmt: skip
     point, slope, jacobian, envelope, plain, ended = found
     return Prox(

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from attention_limits.pipeline.base.errors import allowed_names
-from attention_limits.sequence_multi_index.links.link import Link
+from attention_limits.sequence_multi_index.links.link import GRADIENT, Link, require
 from attention_limits.sequence_multi_index.links.loading import load_link
 
 OUTPUT_LOSSES = ("square", "logistic", "hinge", "cross_entropy")
@@ -41,19 +41,15 @@ def problem_of(name: str, student: Link) -> str:
             if ":" in name
             else f"no loss {name!r}; {allowed_names(name, OUTPUT_LOSSES, ', or path/to/file.py:name')}"
         )
-    if student.student is None and student.derivatives is not None:
-        size = student.forward(np.zeros((1, student.rows, student.tokens))).size
-        if name == "square" or (name == "logistic" and size == 1):
-            return ""
-        return f"the student {type(student).__name__} has {size} outputs; allowed: square, or logistic for one output"
     if student.student is None:
-        attention, others = (
-            "deep_attention, untied, multi_head, sequence_output",
-            "linear, monomial, product, sum_of_squares",
-        )
-        offered = f"{attention}, {others}, phase_retrieval"
-        text = f"allowed as student: {offered}, or your own link with `derivatives`"
-        return f"{type(student).__name__} offers no derivatives; {text}"
+        size = student.forward(np.zeros((1, student.rows, student.tokens))).size
+        if not (name == "square" or (name == "logistic" and size == 1)):
+            return f"the student {student.name} has {size} outputs; allowed: square, or logistic for one output"
+        try:
+            require(student, {GRADIENT})
+        except ValueError as error:
+            return str(error)
+        return ""
     kind = student.student[0]
     one = kind == "polynomial" or (kind == "linear" and student.rows * student.tokens == 1)
     if name == "logistic" and not one:

@@ -87,7 +87,7 @@ def _task(parameters: str, project: Path, code: tuple[bytes, ...]) -> Task:
     """
     model = json.loads(parameters)
     target, student = target_of(model, project), student_of(model, project)
-    if student.student is None and student.derivatives is not None:
+    if student.student is None:
         _check_student(student)
     loss = (
         make_loss(model["loss"], student, project)
@@ -116,8 +116,9 @@ def _own_loss(model: Mapping, target: Link, student: Link, project: Path) -> Los
     rng = np.random.default_rng(0)
     fields = rng.standard_normal((64, target.rows, target.tokens))
     try:
-        loss = make_loss(model["loss"], student, project)
-        problem = checked(loss, outputs_of(target, fields, rng.standard_normal((64, target.noise_dimension)))[1])
+        outputs = outputs_of(target, fields, rng.standard_normal((64, target.noise_dimension)))[1]
+        loss = make_loss(model["loss"], student, project, outputs.shape[1])
+        problem = checked(loss, outputs)
     except ValueError as error:
         problem = str(error)
     if problem:

@@ -97,8 +97,9 @@ class Link:
     student : tuple or None
         Kind of compiled forward pass with derivatives (`erm.losses.KINDS`) and its parameters; None without one.
     derivatives : compiled function or None
-        Of a student of the user in empirical risk: derivatives(z, value, gradient, hessian), compiled by numba, fills the output
-        (K,) at fields z (P M,), rows after each other, its gradient (K, P M) and Hessian (K, P M, P M).
+        Of a student of the user in empirical risk, in place of those that JAX finds from `forward`: derivatives(z, value,
+        gradient, hessian), compiled by numba, fills the output (K,) at fields z (P M,), rows after each other, its gradient
+        (K, P M) and Hessian (K, P M, P M).
     """
 
     name: str = "Link"

@@ -12,10 +12,15 @@ The gradients and Hessians are derived in this module.
 import math
 
 import numpy as np
+from numba import types
 
 from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.fast_math import exp
 from attention_limits.sequence_multi_index.erm.kernels.jet_kernels import BETA, attention, polynomial, sigmoid
 
+ONE, TWO, THREE = (types.Array(types.float64, axes, "C") for axes in (1, 2, 3))
+# Type of a loss: the functions of many outputs call it by its address, so that they compile once for all losses.
+LOSS = types.float64(ONE, ONE, ONE, ONE, TWO, TWO)
 SQUARE, LOGISTIC, HINGE, CROSS_ENTROPY = range(4)
 # Before the parameters of the student: the loss of the output, its scale, and the number of tokens.
 OUTPUT_LOSS, SCALE, LOSS_TOKENS, STUDENT = range(4)
@@ -124,7 +129,10 @@ def of_two_tokens(y, z, parameters, gradient, hessian, table):
     for a in range(2):
         b = 1 - a
         score = beta * z[a] * (z[a] - z[b])
-        weight, other = sigmoid(score), sigmoid(-score)
+        small = exp(-abs(score))
+        large = 1.0 / (1.0 + small)
+        small *= large
+        weight, other = (large, small) if score > 0.0 else (small, large)
         own, crossed = weight - y[3 * a], other - y[1 + a]
         value += 0.5 * scale * (own * own + crossed * crossed)
         slope = weight * other
@@ -147,7 +155,6 @@ def of_polynomial(y, z, parameters, gradient, hessian, table):
     return _of_output(y, first, parameters, gradient, hessian, table)
 
 
-@njit(error_model="numpy", cache=False)
 def values_of(loss, outputs, fields, parameters, slots):
     """A loss (N,) and its gradient (N, n) at outputs (N, K) and fields (N, n); `slots` jets fit into its table."""
     count, n = fields.shape
@@ -158,7 +165,6 @@ def values_of(loss, outputs, fields, parameters, slots):
     return value, gradient
 
 
-@njit(error_model="numpy", cache=False)
 def hessians_of(loss, outputs, fields, parameters, slots):
     """The Hessians (N, n, n) of a loss at outputs (N, K) and fields (N, n); parameters and slots as for `values_of`."""
     count, n = fields.shape
@@ -167,6 +173,19 @@ def hessians_of(loss, outputs, fields, parameters, slots):
     for k in range(count):
         loss(outputs[k], fields[k], parameters, gradient, hessian[k], table)
     return hessian
+
+
+_ARGUMENTS = types.FunctionType(LOSS), TWO, TWO, ONE, types.intp
+
+
+def make_values():
+    """`values_of` for every loss of the type LOSS."""
+    return njit(signature_or_function=types.Tuple([ONE, TWO])(*_ARGUMENTS), error_model="numpy")(values_of)
+
+
+def make_hessians():
+    """`hessians_of` for every loss of the type LOSS."""
+    return njit(signature_or_function=THREE(*_ARGUMENTS), error_model="numpy")(hessians_of)
 
 
 @njit(error_model="numpy")

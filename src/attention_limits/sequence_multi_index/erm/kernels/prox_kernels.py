@@ -10,9 +10,11 @@ several starts; the lowest minimum counts. The derivatives of the minimum are de
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 
 from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.solvers.cholesky_kernels import cholesky, solve_factored
+from attention_limits.sequence_multi_index.erm.kernels.loss_kernels import LOSS, ONE, THREE, TWO
 
 # Steps of Newton's method, and the step, in whitened units, after which the next one would change nothing.
 MAX_STEPS, LAST_STEP = 100, 1e-8
@@ -53,7 +55,7 @@ def _solve_shifted(matrix, shift, vector, factor, solution):
     return True
 
 
-@njit(error_model="numpy", cache=False)
+@njit(error_model="numpy")
 def _whitened(loss, y, omega, root, x, parameters, tokens, space):
     """|x|^2 / 2 + l(y, omega + L x), and l alone; writes the gradient and the Hessian in x of the trial point.
 
@@ -104,7 +106,7 @@ def _whitened(loss, y, omega, root, x, parameters, tokens, space):
     return 0.5 * squares + value, value
 
 
-@njit(error_model="numpy", cache=False)
+@njit(error_model="numpy")
 def minimise(loss, y, omega, root, x, parameters, tokens, space):
     """Minimum of the whitened objective that Newton's method reaches from x, which becomes the minimum.
 
@@ -182,7 +184,6 @@ def _enter(z, omega, root, tokens, x):
             x[p * tokens + a] = rest / root[p, p]
 
 
-@njit(error_model="numpy", cache=False)
 def prox(loss, y, anchors, omega, root, inverse, signs, further, parameters, tokens, slot_count):
     """Global minima for many outputs.
 
@@ -279,3 +280,10 @@ def _jacobian(hessian, root, tokens, space, out):
     for i in range(n):
         for j in range(n):
             out[i, j] = inner[i, j]
+
+
+def make_prox():
+    """`prox` for every loss of the type `loss_kernels.LOSS`."""
+    found = types.Tuple([TWO, TWO, THREE, ONE, ONE, types.Array(types.boolean, 1, "C")])
+    arguments = types.FunctionType(LOSS), TWO, THREE, TWO, TWO, TWO, types.intp, types.intp, ONE, types.intp, types.intp
+    return njit(signature_or_function=found(*arguments), error_model="numpy")(prox)
