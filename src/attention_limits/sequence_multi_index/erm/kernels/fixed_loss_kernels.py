@@ -2,8 +2,8 @@
 
 `prox_kernels.make_prox` calls a loss by its address, which takes 50 ns at each evaluation: a third of the time of a cheap loss.
 
-Arguments are those of `prox_kernels.prox`: outputs y, anchors, omega, root and inverse of V, signs, further, parameters, tokens and
-slots.
+Arguments are those of `prox_kernels.prox`: outputs y, anchors, omega, root and inverse of V, signs, further, parameters,
+tokens and slots.
 """
 
 from attention_limits.numerics.compiled import njit
