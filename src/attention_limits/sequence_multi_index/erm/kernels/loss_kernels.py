@@ -15,7 +15,6 @@ import numpy as np
 from numba import types
 
 from attention_limits.numerics.compiled import njit
-from attention_limits.numerics.fast_math import exp
 from attention_limits.sequence_multi_index.erm.kernels.jet_kernels import BETA, attention, polynomial, sigmoid
 
 ONE, TWO, THREE = (types.Array(types.float64, axes, "C") for axes in (1, 2, 3))
@@ -129,10 +128,7 @@ def of_two_tokens(y, z, parameters, gradient, hessian, table):
     for a in range(2):
         b = 1 - a
         score = beta * z[a] * (z[a] - z[b])
-        small = exp(-abs(score))
-        large = 1.0 / (1.0 + small)
-        small *= large
-        weight, other = (large, small) if score > 0.0 else (small, large)
+        weight, other = sigmoid(score), sigmoid(-score)
         own, crossed = weight - y[3 * a], other - y[1 + a]
         value += 0.5 * scale * (own * own + crossed * crossed)
         slope = weight * other
