@@ -1,4 +1,7 @@
-"""Models as a user writes them, beside the kernel of the same or of the nearest provided model: time per node."""
+"""Models as a user writes them, beside the kernel of the same or of the nearest provided model: time per node.
+
+The program records and compiles the models in NumPy; the loops of numba stay as they are.
+"""
 
 import math
 from functools import partial

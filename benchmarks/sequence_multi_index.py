@@ -50,7 +50,7 @@ def rows(quick):
     known = ((0.0, 0.0, 0.7), (0.97, 0.96, 0.9995), (0.0, 0.0, 0.0, 0.7))
     found += [sampling_row(q, 64 if quick else 256, repeats=2 if quick else 5) for q in known]
     found += precision_rows.rows(quick)
-    found += own_models.rows(outputs=16 if quick else 64, repeats=2 if quick else 5)
+    found += own_models.rows(outputs=16 if quick else 128, repeats=2 if quick else 5)
     found.append(one_token_row(16384, replicas=2 if quick else 8))
     found.append(gamp_row(1000, 1 if quick else 3, 60, naive_evaluation))
     with fresh_processes(PROCESSES) as pool:

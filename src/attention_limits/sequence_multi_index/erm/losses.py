@@ -253,7 +253,10 @@ def _of_numpy(name, function, outputs, fields):
 
 
 class Kernels(NamedTuple):
-    """`prox_kernels.prox`, `loss_kernels.values_of` and `hessians_of`, compiled once: they call a loss by its address."""
+    """Functions of many outputs that compile once for all losses: they call a loss by its address.
+
+    `prox` is `prox_kernels.prox`, `values` and `hessians` are those of `loss_kernels`.
+    """
 
     prox: Callable
     values: Callable
