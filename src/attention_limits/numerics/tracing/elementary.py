@@ -116,6 +116,18 @@ def minimum(x, y):
 
 
 @njit(**_options)
+def floor(x):
+    """The largest integer number not above x, as a float; that of math is an integer, which knows no infinity."""
+    return np.floor(x)
+
+
+@njit(**_options)
+def ceil(x):
+    """The smallest integer number not below x, as a float."""
+    return np.ceil(x)
+
+
+@njit(**_options)
 def power(x, y):
     """x^y, a call of the C library."""
     return math.pow(x, y)

@@ -16,7 +16,7 @@ from attention_limits.numerics.tracing.traced import Traced, opened
 
 # Beginning of a module with such lines.
 HEADER = """from attention_limits.numerics.tracing.elementary import (
-    cosh, exp, expm1, log, log1p, logistic, maximum, minimum, power, sign, sinh, tanh
+    ceil, cosh, exp, expm1, floor, log, log1p, logistic, maximum, minimum, power, sign, sinh, tanh
 )
 import math
 
@@ -34,10 +34,10 @@ _ENTRIES = {
     "logistic": "logistic({0})", "sinh": "sinh({0})", "cosh": "cosh({0})", "sqrt": "math.sqrt({0})",
     "rsqrt": "1.0 / math.sqrt({0})", "sin": "math.sin({0})", "cos": "math.cos({0})", "tan": "math.tan({0})",
     "asin": "math.asin({0})", "acos": "math.acos({0})", "atan": "math.atan({0})", "atan2": "math.atan2({0}, {1})",
-    "erf": "math.erf({0})", "erfc": "math.erfc({0})", "lgamma": "math.lgamma({0})", "floor": "math.floor({0})",
-    "ceil": "math.ceil({0})", "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}", "eq": "{0} == {1}",
+    "erf": "math.erf({0})", "erfc": "math.erfc({0})", "lgamma": "math.lgamma({0})", "floor": "floor({0})",
+    "ceil": "ceil({0})", "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}", "eq": "{0} == {1}",
     "ne": "{0} != {1}", "is_finite": "abs({0}) < INFINITE", "clamp": "minimum(maximum({1}, {0}), {2})", "copy": "{0}",
-    "stop_gradient": "{0}", "copy_p": "{0}",
+    "stop_gradient": "{0}",
 }  # fmt: skip
 # Operations that have this code for numbers, or for truth values, alone.
 _FLOATS = {"div": "{0} / {1}", "pow": "power({0}, {1})", "rem": "math.fmod({0}, {1})"}
