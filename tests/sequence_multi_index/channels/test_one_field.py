@@ -145,7 +145,7 @@ class Own(Link):
     [("mean", "the mean of moments is not V times the derivative of its log_z"),
      ("covariance", "the covariance of moments is not V times the derivative of its mean"),
      ("law", "the mean of moments is not V times"), ("log_z", "moments must return log_z of shape (16384,)"),
-     ("output", "moments contradicts the output")],
+     ("output", "log_z of moments is 0, and -1.5")],
 )  # fmt: skip
 def test_a_posterior_of_a_link_that_contradicts_it_is_refused(wrong, words):
     link = Own()

@@ -150,7 +150,6 @@ def mine(y, z, gradient, hessian):
             "1.0",
             "the loss is not finite at y = .*: inf",
         ),
-        ("0.0", "'text'", "1.0", "numba cannot compile it as loss"),
     ],
 )
 def test_losses_of_a_user_are_checked(tmp_path, value, slope, curvature, message):
@@ -160,6 +159,12 @@ def test_losses_of_a_user_are_checked(tmp_path, value, slope, curvature, message
     loss = make_loss("own.py:mine", ONE, tmp_path)
 
     assert re.search(message, checked(loss, np.random.default_rng(0).standard_normal((8, 1))))
+
+
+def test_a_loss_that_numba_cannot_compile_is_refused(tmp_path):
+    (tmp_path / "own.py").write_text(LOSS.format(value="0.0", slope="'text'", curvature="1.0"))
+    with pytest.raises(ValueError, match="numba cannot compile it as loss"):
+        make_loss("own.py:mine", ONE, tmp_path)
 
 
 def test_a_broken_file_of_a_loss_is_named(tmp_path):

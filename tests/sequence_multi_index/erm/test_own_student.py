@@ -7,6 +7,7 @@ import pytest
 import attention_limits as al
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.sequence_multi_index.erm.losses import checked, checked_student, hessians, make_loss, values
+from attention_limits.sequence_multi_index.erm.prox import prox
 from attention_limits.sequence_multi_index.erm.students import problem_of
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.linear import Linear
@@ -69,6 +70,20 @@ def test_the_loss_is_that_of_the_provided_student(name):
         hessians(own, outputs, fields), hessians(provided, outputs, fields), rtol=1e-10, atol=1e-12
     )
     assert checked_student(Squares()) == ""
+
+
+@pytest.mark.parametrize(
+    "student", [Squares(), SumOfSquares(2), DeepAttention(depth=2), DeepAttention(depth=1), Linear(2)]
+)
+def test_a_loss_that_is_called_by_its_address_has_one_type(student):
+    """numba ends the process where such a function has several: one was added by the proximal operator."""
+    loss, n = make_loss("square", student), student.rows * student.tokens
+    size = student.forward(np.zeros((1, student.rows, student.tokens))).size
+    prox(
+        loss, np.ones((1, size)), np.zeros((1, 0, n)), np.zeros((1, student.rows, student.tokens)), np.eye(student.rows)
+    )
+    values(loss, np.ones((1, size)), np.zeros((1, n)))
+    assert len(loss.function.signatures) == 1
 
 
 def test_what_does_not_fit_is_refused():

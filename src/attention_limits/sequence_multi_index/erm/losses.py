@@ -21,6 +21,7 @@ import numpy as np
 from numba import njit  # noqa: TID251
 from numba.core.errors import NumbaError
 
+from attention_limits.numerics import compiled
 from attention_limits.pipeline.base.user_files import object_of_file
 from attention_limits.sequence_multi_index.erm.kernels import (
     fixed_loss_kernels,
@@ -132,7 +133,14 @@ def make_loss(name: str, student: Link, project: Path = Path(), outputs: int = 1
     if kind == "polynomial" and student.tokens == 1 and signs == prox_kernels.ALL_SIGNS and student.rows == 1:
         signs = prox_kernels.ROW_SIGNS
     convex = kind == "linear" and name != "hinge"
-    return Loss(name, *KINDS[kind], parameters, student.rows, student.tokens, signs, convex, slots)
+    function, prox = KINDS[kind]
+    return Loss(name, _by_address(function), prox, parameters, student.rows, student.tokens, signs, convex, slots)
+
+
+@functools.cache
+def _by_address(loss):
+    """A provided loss of the one type LOSS: numba crashes when it calls a function of several types by its address."""
+    return compiled.njit(signature_or_function=loss_kernels.LOSS, error_model="numpy")(loss.py_func)
 
 
 def derivatives_of(student: Link) -> Callable:
@@ -184,8 +192,6 @@ def _of_compiled(name: str, student: Link) -> Loss:
     size = student.forward(np.zeros((1, student.rows, student.tokens))).size
     fields, logistic = student.rows * student.tokens, name == "logistic"
 
-    # Without the cache, which would not notice an edit of the user's file.
-    @njit
     def loss(y, z, parameters, gradient, hessian, table):
         value, first, second = np.zeros(size), np.zeros((size, fields)), np.zeros((size, fields, fields))
         function(z, value, first, second)
@@ -210,14 +216,20 @@ def _of_compiled(name: str, student: Link) -> Loss:
                     hessian[i, j] += curvature * first[k, i] * first[k, j] + slope * second[k, i, j]
         return total
 
-    return _uncached(name, loss, student)
+    return _uncached(name, loss, student, "derivatives(z, value, gradient, hessian)")
 
 
-def _uncached(name, loss, student):
-    """The `Loss` of a compiled function of the user."""
-
-    prox = functools.partial(kernels().prox, loss)
-    return Loss(name, loss, prox, np.zeros(1), student.rows, student.tokens, SIGNS[student.sign_symmetry], False, 1)
+def _uncached(name, loss, student, called):
+    """The `Loss` of a function of the user, which is `called` so in messages: compiled without the cache, which would not notice
+    an edit of the user's file."""
+    try:
+        # A function that is called by its address must have this one type.
+        function = njit(loss_kernels.LOSS)(loss)
+    except NumbaError as error:
+        # The first lines name the error, the others places in our code.
+        raise ValueError(f"numba cannot compile {called}: {' '.join(str(error).split())[:LONGEST]}") from None
+    prox = functools.partial(kernels().prox, function)
+    return Loss(name, function, prox, np.zeros(1), student.rows, student.tokens, SIGNS[student.sign_symmetry], False, 1)
 
 
 def _of_user(name: str, student: Link, project: Path, outputs: int) -> Loss:
@@ -225,15 +237,14 @@ def _of_user(name: str, student: Link, project: Path, outputs: int) -> Loss:
     function = object_of_file(
         "loss", name, project, kind, lambda found: hasattr(found, "py_func") or inspect.isfunction(found)
     )
+    called = "it as loss(y, z, gradient, hessian) -> number"
     if inspect.isfunction(function):
-        return _uncached(name, _of_numpy(name, function, outputs, student.rows * student.tokens), student)
+        return _uncached(name, _of_numpy(name, function, outputs, student.rows * student.tokens), student, called)
 
-    # Without the cache, which would not notice an edit of the user's file.
-    @njit
     def loss(y, z, parameters, gradient, hessian, table):
         return function(y, z, gradient, hessian)
 
-    return _uncached(name, loss, student)
+    return _uncached(name, loss, student, called)
 
 
 def _of_numpy(name, function, outputs, fields):
@@ -244,7 +255,6 @@ def _of_numpy(name, function, outputs, fields):
     if size != 1:
         raise ValueError(f"{name}(y, z) must return a number, got {size}")
 
-    @njit
     def loss(y, z, parameters, gradient, hessian, table):
         jet(y, z, table[0, :1], gradient.reshape((1, fields)), hessian.reshape((1, fields, fields)))
         return table[0, 0]
@@ -293,12 +303,7 @@ def checked(loss: Loss, outputs) -> str:
     outputs = np.resize(outputs, (CHECKED, outputs.shape[1]))
     fields = rng.standard_normal((CHECKED, loss.fields))
     given = outputs.copy(), fields.copy()
-    try:
-        loss.function.compile(loss_kernels.LOSS)
-        value, gradient = values(loss, *given)
-    except NumbaError as error:
-        # The first lines name the error, the others places in our code.
-        return f"numba cannot compile it as loss(y, z, gradient, hessian) -> number: {' '.join(str(error).split())[:LONGEST]}"
+    value, gradient = values(loss, *given)
     if not (np.array_equal(given[0], outputs) and np.array_equal(given[1], fields)):
         return "the loss changes the outputs or the fields that it gets"
     again, _ = values(loss, outputs, fields)
@@ -360,11 +365,7 @@ def checked_student(student: Link) -> str:
 
     for z in rng.standard_normal((CHECKED, n)):
         where = f"at z = {z.tolist()}"
-        try:
-            value, first, second, kept = at(z)
-        except NumbaError as error:
-            text = " ".join(str(error).split())[:LONGEST]
-            return f"numba cannot compile derivatives(z, value, gradient, hessian): {text}"
+        value, first, second, kept = at(z)
         if not kept:
             return "derivatives changes the fields that it gets"
         expected = student.forward(z.reshape(1, student.rows, student.tokens)).ravel()

@@ -55,7 +55,7 @@ def _solve_shifted(matrix, shift, vector, factor, solution):
     return True
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", cache=False)
 def _whitened(loss, y, omega, root, x, parameters, tokens, space):
     """|x|^2 / 2 + l(y, omega + L x), and l alone; writes the gradient and the Hessian in x of the trial point.
 
@@ -106,7 +106,7 @@ def _whitened(loss, y, omega, root, x, parameters, tokens, space):
     return 0.5 * squares + value, value
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", cache=False)
 def minimise(loss, y, omega, root, x, parameters, tokens, space):
     """Minimum of the whitened objective that Newton's method reaches from x, which becomes the minimum.
 
