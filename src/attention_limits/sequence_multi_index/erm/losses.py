@@ -250,7 +250,10 @@ def _of_user(name: str, student: Link, project: Path, outputs: int) -> Loss:
 def _of_numpy(name, function, outputs, fields):
     """The loss of a NumPy function of y (K,) and z (P M,), which returns a number."""
     if list(inspect.signature(function).parameters) != ["y", "z"]:
-        raise ValueError(f"{name} must be a function of y and z, got {inspect.signature(function)}")
+        raise ValueError(
+            f"{name} must be a function of y and z in NumPy, or one of (y, z, gradient, hessian) that numba compiled "
+            f"(@numba.njit); got {inspect.signature(function)}"
+        )
     jet, size = _recorded(f"loss {name}", function, outputs, fields)
     if size != 1:
         raise ValueError(f"{name}(y, z) must return a number, got {size}")
