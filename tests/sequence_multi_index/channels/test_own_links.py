@@ -110,6 +110,27 @@ def test_moments_are_those_of_numpy(monkeypatch, name, nodes, several):
         np.testing.assert_allclose(compiled, numpy, rtol=1e-8, atol=1e-9)
 
 
+def test_a_changed_attribute_is_compiled_again(monkeypatch):
+    class Scaled(Gated):
+        scale = 2.0
+
+        def fibre(self, observed, free, angles):
+            candidates, weight = super().fibre(observed, free, angles)
+            return self.scale * candidates, weight
+
+    monkeypatch.setattr(importance, "COMPILED_FROM", 0)
+    link = Scaled()
+    observed, omega, V, drawn, proposals = sampling_problem(link, 1, 1, seed=5, count=128)
+    found = []
+    for scale in (2.0, 3.0):
+        link.scale = scale
+        found.append(importance.fibre_moments(link, observed, omega, V, drawn, proposals)[1])
+    monkeypatch.setattr(importance, "COMPILED_FROM", 10**9)
+    again = importance.fibre_moments(link, observed, omega, V, drawn, proposals)[1]
+    np.testing.assert_allclose(found[1], again, rtol=1e-9)
+    assert not np.allclose(found[0], again)
+
+
 def test_a_loop_of_numba_stays_as_it_is():
     assert compiled_link(InLoops()) is None
     assert reason_for_numpy(InLoops()) == "it calls a function that numba compiled"

@@ -47,24 +47,40 @@ def no_loop(given, x, out):
     """In the place of a loop of `given`, x and out, for links in NumPy."""
 
 
+@dataclass(frozen=True)
+class _Known:
+    """What is known of a link with these attributes: its loop, or why it has none."""
+
+    link: "weakref.ref[Link]"
+    attributes: dict
+    loop: CompiledLink | None
+    reason: str
+
+    def fits(self, link):
+        """Whether it is this link, and all attributes are the objects that they were."""
+        mine, now = self.attributes, vars(link)
+        return self.link() is link and mine.keys() == now.keys() and all(mine[name] is now[name] for name in now)
+
+
 # By the identity of the link, which need not have a hash.
-_compiled: dict[int, tuple["weakref.ref[Link]", CompiledLink | None, str]] = {}
+_known_links: dict[int, _Known] = {}
 
 
 def compiled_link(link: Link) -> CompiledLink | None:
     """The loop of a link; None if it stays in NumPy."""
-    return _known(link)[1]
+    return _known(link).loop
 
 
 def reason_for_numpy(link: Link) -> str:
     """Why a link stays in NumPy, or an empty text."""
-    return _known(link)[2]
+    return _known(link).reason
 
 
 def _known(link):
-    found = _compiled.get(id(link))
-    if found is None or found[0]() is not link:
-        found = _compiled[id(link)] = (weakref.ref(link), *_compile(link))
+    found = _known_links.get(id(link))
+    if found is None or not found.fits(link):
+        attributes = dict(vars(link))
+        found = _known_links[id(link)] = _Known(weakref.ref(link), attributes, *_compile(link))
     return found
 
 
