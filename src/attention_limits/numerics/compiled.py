@@ -142,24 +142,22 @@ def compile_source(name: str, source: str, function: str, signature, **options):
 
     The `name` of the module must determine its source. The text is kept beside the compiled code.
     """
-    if FOLDER is None:
-        made = {}
-        exec(compile(source, name, "exec"), made)
-        return njit(signature_or_function=signature, **options)(made[function])
-    path = FOLDER / name / f"{name}.py"
-    with contextlib.suppress(FileExistsError):
-        path.parent.mkdir()
-    os.utime(path.parent)
-    if not path.is_file() or path.read_text(encoding="utf-8") != source:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-            file.write(source)
-        os.replace(file.name, path)
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    # numba finds the module of code from the cache there.
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return njit(signature_or_function=signature, **options)(getattr(module, function))
+    with tempfile.TemporaryDirectory() if FOLDER is None else contextlib.nullcontext(FOLDER / name) as folder:
+        path = Path(folder) / f"{name}.py"
+        with contextlib.suppress(FileExistsError):
+            path.parent.mkdir()
+        os.utime(path.parent)
+        if not path.is_file() or path.read_text(encoding="utf-8") != source:
+            # Another process may write or read it at this moment.
+            with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+                file.write(source)
+            os.replace(file.name, path)
+        spec = importlib.util.spec_from_file_location(name, path)
+        module = importlib.util.module_from_spec(spec)
+        # numba finds the module of code from the cache there.
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        return njit(signature_or_function=signature, **options)(getattr(module, function))
 
 
 # False where numba works in another way.

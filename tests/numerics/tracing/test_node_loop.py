@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from attention_limits.numerics import compiled
 from attention_limits.numerics.tracing.elementary import NODES
 from attention_limits.numerics.tracing.node_loop import node_loop
 from attention_limits.numerics.tracing.straight_line import MAX_LINES, straight_line
@@ -64,6 +65,13 @@ def test_a_second_call_reads_the_code_from_the_disk():
     first, _ = node_loop(lambda *given: (function(*given),), (3,), (1, 2, 3))
     second, _ = node_loop(lambda *given: (function(*given),), (3,), (1, 2, 3))
     assert sum(second.stats.cache_hits.values()) == 1 or second is first
+
+
+def test_a_folder_that_cannot_be_written_is_no_obstacle(monkeypatch):
+    monkeypatch.setattr(compiled, "FOLDER", None)
+    rng = np.random.default_rng(2)
+    found, expected = loop_and_numpy(FUNCTIONS["arithmetic"], rng.standard_normal(3), rng.standard_normal((6, NODES)))
+    np.testing.assert_allclose(found, expected, rtol=1e-11)
 
 
 def test_an_operation_is_written_once():
