@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from attention_limits.pipeline.base.arguments import shown
 from attention_limits.pipeline.base.errors import did_you_mean
 
 # First bytes of compressed files that we read, and of others.
@@ -196,8 +197,8 @@ def require_parameters(owner: str, make: Callable, parameters: Mapping[str, Any]
         )
         if not _fits(value, kind) or not _finite(value):
             allowed = kind or ("a finite number" if not isinstance(value, list) else "finite numbers")
-            like = "" if default is None or not _finite(default) else f", as the default {_written(default)}"
-            raise ValueError(f"{owner}: parameter {key}: {_written(value)}: allowed: {allowed}{like}")
+            like = "" if default is None or not _finite(default) else f", as the default {shown(default)}"
+            raise ValueError(f"{owner}: parameter {key}: {shown(value)}: allowed: {allowed}{like}")
 
 
 _NUMBER, _TRUTH, _TEXT, _LIST = "a finite number", "true or false", "a text", "a list"
@@ -221,8 +222,3 @@ def _finite(value: object) -> bool:
     if isinstance(value, str):
         return _MEANT_AS_NUMBER.fullmatch(value.strip()) is None
     return not isinstance(value, float) or math.isfinite(value)
-
-
-def _written(value: object) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 200 else f"{text[:200]}…"

@@ -12,7 +12,7 @@ from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.checks import Check, require_passed
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.channels.exact import without_sampling
-from attention_limits.sequence_multi_index.channels.sampling.own_links import reason_for_numpy
+from attention_limits.sequence_multi_index.channels.sampling.compiled_links import reason_for_numpy
 from attention_limits.sequence_multi_index.links.declarations import problems_of
 from attention_limits.sequence_multi_index.links.link import GRADIENT, SAMPLING, Link, inference, require
 from attention_limits.sequence_multi_index.links.loading import load_link

@@ -4,7 +4,7 @@ al. 2025, arXiv:2502.00901).
 In reading order:
 
 - importance: any link
-- own_links: what the link says, compiled from its NumPy functions
+- compiled_links: what the link says, compiled from its NumPy functions
 - importance_kernels: its fields at the nodes, and the moments over candidates and nodes
 - two_tokens: softmax layers of two tokens, the arrays of its kernels
 - two_tokens_kernels: moments over the nodes

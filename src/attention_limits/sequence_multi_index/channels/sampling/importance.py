@@ -21,7 +21,7 @@ from attention_limits.sequence_multi_index.channels.sampling.importance_kernels 
     Nodes,
     draw,
 )
-from attention_limits.sequence_multi_index.channels.sampling.own_links import (
+from attention_limits.sequence_multi_index.channels.sampling.compiled_links import (
     compiled_link,
     moments_kernel,
     no_loop,

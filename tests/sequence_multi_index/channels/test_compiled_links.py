@@ -6,7 +6,7 @@ import pytest
 from smi_tools import sampling_problem
 
 from attention_limits.sequence_multi_index.channels.sampling import importance
-from attention_limits.sequence_multi_index.channels.sampling.own_links import compiled_link, reason_for_numpy
+from attention_limits.sequence_multi_index.channels.sampling.compiled_links import compiled_link, reason_for_numpy
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.wrappers import CorrelatedTokens, FunctionOfFields, OutputNoise
