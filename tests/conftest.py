@@ -35,7 +35,7 @@ LONGEST = ("test_smoke.py", "test_tutorials.py", "test_notebooks.py")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """A file stays together for the fixtures of its module; tests of the workflow are long, and most have none."""
+    """A file stays together for the fixtures of its module; tests of workflow and pages are long, and most have none."""
     from xdist.scheduler import LoadScopeScheduling
 
     # By default xdist begins with the files of many tests, so the longest tests, each alone, would come last.
@@ -44,7 +44,8 @@ def pytest_xdist_make_scheduler(config, log):
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid):
             file = nodeid.partition("::")[0]
-            return nodeid if "/workflow/" in f"/{file}" and not file.endswith("test_data.py") else file
+            alone = {"workflow", "pages"} & set(file.split("/")) and not file.endswith("test_data.py")
+            return nodeid if alone else file
 
     return ByFile(config, log)
 
@@ -54,7 +55,7 @@ def pytest_collection_modifyitems(items):
 
     def place(item):
         quick = item.get_closest_marker("slow") is None
-        return "workflow" not in item.path.parts, item.path.name not in LONGEST, quick
+        return not {"workflow", "pages"} & set(item.path.parts), item.path.name not in LONGEST, quick
 
     items.sort(key=place)
 

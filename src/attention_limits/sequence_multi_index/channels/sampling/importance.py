@@ -13,6 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_limits.numerics.tracing.elementary import NODES
+from attention_limits.sequence_multi_index.channels.sampling.compiled_links import (
+    compiled_link,
+    moments_kernel,
+    no_loop,
+    said_of,
+)
 from attention_limits.sequence_multi_index.channels.sampling.importance_kernels import (
     Found,
     Given,
@@ -20,12 +26,6 @@ from attention_limits.sequence_multi_index.channels.sampling.importance_kernels 
     Mixtures,
     Nodes,
     draw,
-)
-from attention_limits.sequence_multi_index.channels.sampling.compiled_links import (
-    compiled_link,
-    moments_kernel,
-    no_loop,
-    said_of,
 )
 from attention_limits.sequence_multi_index.links.link import Link, inference
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from drawn_alignments import random_rows, written
 from sampled_potts_mlm import POTTS, one, sampled
-from test_potts_mlm_proteins import random_rows, written
 
 from attention_limits.potts_mlm.descent.lbfgs import AGREEMENT
 

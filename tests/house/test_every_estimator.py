@@ -1,8 +1,7 @@
-"""Every estimator, and every kind of data, has a promise test: a function `test_<name>_…` in a file of its family."""
+"""Every estimator, and every kind of data, has a promise test: a function `test_<name>_…` in the folder of its family."""
 
 import ast
 import functools
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,7 @@ NAMES = [f"{family.name}/{name}" for family in FAMILIES for name in (*family.dat
 @functools.cache
 def functions(family):
     """The names of all functions in the files of a family."""
-    files = sorted(Path(__file__).parent.glob(f"test_{family}*.py"))
+    files = sorted((REPOSITORY / "tests" / "promises" / family).glob("test_*.py"))
     nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text()))]
     return [node.name for node in nodes if isinstance(node, ast.FunctionDef)]
 
@@ -25,4 +24,4 @@ def functions(family):
 def test_an_estimator_has_a_promise(name):
     family, estimator = name.split("/")
     found = [name for name in functions(family) if name.startswith(f"test_{estimator}_")]
-    assert found, f"test_{family}*.py: no test_{estimator}_…"
+    assert found, f"tests/promises/{family}: no test_{estimator}_…"

@@ -1,7 +1,5 @@
 """Promises of the phases of one layer: outputs of a user that turn, and the whole range of the provided channels."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from attention_indexed_promises import FAMILY, computed, with_output
@@ -11,10 +9,11 @@ from slow_attention_indexed_phases import Phases
 from specifications import section
 
 from attention_limits.attention_indexed.priors.wishart import Wishart
+from toy import REPOSITORY
 
 pytestmark = pytest.mark.slow
 
-FILE = Path(__file__).parents[1] / "attention_indexed/channels_of_files.py"
+FILE = REPOSITORY / "tests/attention_indexed/channels_of_files.py"
 SHAPES = {"size": np.abs, "square": np.square, "sign": np.sign}
 # Accuracy of the dense grids, and the relative length of a hard range that one of both programs may miss.
 GRID, NARROW = 2e-3, 0.05

@@ -14,6 +14,7 @@ from specifications import section
 from attention_limits.attention_indexed.channels import sampled
 from attention_limits.attention_indexed.channels.loading import load_channel
 from attention_limits.attention_indexed.state_evolution.curve import trajectory
+from toy import REPOSITORY
 
 pytestmark = pytest.mark.slow
 
@@ -160,7 +161,7 @@ def test_state_evolution_of_linear_scores_with_noise(model, alpha):
     assert error == pytest.approx(expected, rel=1e-5, abs=3.0 * accuracy)
 
 
-FILE = Path(__file__).parents[1] / "attention_indexed/channels_of_files.py"
+FILE = REPOSITORY / "tests/attention_indexed/channels_of_files.py"
 
 
 @settings(max_examples=6)
