@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from attention_limits.attention_indexed.model.scores import attention, draw_sequences, draw_untied, scores
-from attention_limits.attention_indexed.model.untied import product_matrix
+from attention_limits.attention_indexed.model.scores import (
+    attention,
+    draw_sequences,
+    draw_untied,
+    product_matrix,
+    scores,
+)
 from attention_limits.attention_indexed.schema.untied import UntiedDescent
 from attention_limits.attention_indexed.training import untied_descent
 from attention_limits.attention_indexed.training.untied_descent import descend

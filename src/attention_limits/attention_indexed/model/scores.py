@@ -39,8 +39,13 @@ def draw_untied(dimension: int, rank: int, generator) -> np.ndarray:
     """
     if min(dimension, rank) < 1:
         raise ValueError(f"need d >= 1 and r >= 1, got {dimension} and {rank}")
-    queries, keys = generator.standard_normal((2, dimension, rank))
-    return queries @ keys.T / math.sqrt(rank * dimension)
+    return product_matrix(generator.standard_normal((2, dimension, rank)))
+
+
+def product_matrix(weights):
+    """S = Q K^T / sqrt(r d), (..., d, d), of `weights` (2, ..., d, r): Q and K."""
+    queries, keys = weights
+    return queries @ keys.swapaxes(-1, -2) / math.sqrt(queries.shape[-2] * queries.shape[-1])
 
 
 def attention_matrix(weights: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attention_limits.attention_indexed.model.untied import product_matrix
+from attention_limits.attention_indexed.model.scores import product_matrix
 from attention_limits.attention_indexed.training.gradient_descent import Runs, Settings, minimise
 
 

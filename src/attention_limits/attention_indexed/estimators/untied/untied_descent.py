@@ -3,9 +3,15 @@
 import numpy as np
 
 from attention_limits.attention_indexed.amp.fresh_data import errors_of_starts
-from attention_limits.attention_indexed.model.scores import attention, draw_sequences, draw_untied, scores
+from attention_limits.attention_indexed.model.scores import (
+    attention,
+    draw_sequences,
+    draw_untied,
+    product_matrix,
+    scores,
+)
 from attention_limits.attention_indexed.model.sizes import sizes
-from attention_limits.attention_indexed.model.untied import PARTS, parts, product_matrix
+from attention_limits.attention_indexed.model.untied import PARTS, parts
 from attention_limits.attention_indexed.training.gradient_descent import (
     average_sizes,
     averages_of,
