@@ -1,9 +1,10 @@
 """CPU time and memory at the largest sizes of the papers and beyond: `python benchmarks/sizes.py`, some minutes.
 
 Each case is one point of one replica (or of several, where replicas are the size), computed by `attention-limits compute` in its
-own process with one thread, with its data.
+own process with one thread, with its data. The last size of most rows is ten times that of the papers.
 """
 
+import math
 import os
 import subprocess
 import sys
@@ -20,7 +21,7 @@ SAMPLES = (
 # stands for the value.
 CASES = [
     (
-        "sequence_multi_index.gamp", "GAMP, 2 layers, α = 1.2", "D", (1000, 2000, 4000),
+        "sequence_multi_index.gamp", "GAMP, 2 layers, α = 1.2", "D", (1000, 2000, 4000, 10_000),
         "--depth 2 --skip 1 --alpha 1.2", '{"gaussian_sequences": {"dimension": SIZE}}',
     ),
     (
@@ -40,7 +41,7 @@ CASES = [
         "--depth 2 --skip 1 --alpha 0.5 --nodes 512 --replicas SIZE", None,
     ),
     (
-        "attention_indexed.matrix_amp", "Matrix AMP, softmax, T = 2, α = 0.1, 20 iterations", "d", (100, 200, 400, 800),
+        "attention_indexed.matrix_amp", "Matrix AMP, softmax, T = 2, α = 0.1, 20 iterations", "d", (100, 200, 400, 1000),
         "--channel softmax --tokens 2 --ratio 0.5 --alpha 0.1 --max_iterations 20 --dimension SIZE", None,
     ),
     (
@@ -57,12 +58,12 @@ CASES = [
         None,
     ),
     (
-        "potts_mlm.factored_attention", "Samples, and a fit of factored attention, C = 20, 3000 sequences", "L", (20, 53, 106),
+        "potts_mlm.factored_attention", "Samples, and a fit of factored attention, C = 20, 3000 sequences", "L", (20, 53, 200),
         '--sites SIZE --colors 20 --couplings {"kind":"gaussian"} --color_couplings {"kind":"gaussian"} --distance 0.7 '
         '--samples 3000 --ridge 1e-5 --attentions ["softmax"] --starts 1 --max_iterations 300', SAMPLES,
     ),
     (
-        "potts_mlm.factored_attention", "Samples, and a fit of factored attention, L = 20, 3000 sequences", "C", (20, 40),
+        "potts_mlm.factored_attention", "Samples, and a fit of factored attention, L = 20, 3000 sequences", "C", (20, 40, 80),
         '--sites 20 --colors SIZE --couplings {"kind":"gaussian"} --color_couplings {"kind":"gaussian"} --distance 0.7 '
         '--samples 3000 --ridge 1e-5 --attentions ["softmax"] --starts 1 --max_iterations 300', SAMPLES,
     ),
@@ -98,14 +99,21 @@ def measure(estimator, arguments, data, folder):
 
 
 def main():
-    """Print the table."""
-    print("| Computation | Size | CPU seconds | Memory / MB |\n|---|---|---|---|", flush=True)
+    """Print the table; the exponent is that of the CPU seconds between the last two sizes."""
+    print("| Computation | Size | CPU seconds | Memory / MB | Exponent |\n|---|---|---|---|---|", flush=True)
     with TemporaryDirectory() as folder:
         for estimator, what, symbol, sizes, arguments, data in CASES:
+            found = []
             for size in sizes:
                 given = data and data.replace("SIZE", str(size))
-                seconds, memory = measure(estimator, arguments.replace("SIZE", str(size)), given, Path(folder))
-                print(f"| {what} | {symbol} = {size:g} | {seconds:.0f} | {memory:.0f} |", flush=True)
+                found.append(measure(estimator, arguments.replace("SIZE", str(size)), given, Path(folder)))
+            seconds, memory = zip(*found, strict=True)
+            exponent = math.log(seconds[-1] / seconds[-2]) / math.log(sizes[-1] / sizes[-2])
+            cells = [", ".join(f"{number:.0f}" for number in column) for column in (seconds, memory)]
+            print(
+                f"| {what} | {symbol} = {', '.join(map(str, sizes))} | {' | '.join(cells)} | {exponent:.1f} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":
