@@ -8,11 +8,11 @@ def add(commands) -> None:
     exponent = commands.add_parser(
         "exponent",
         help="information exponents of a target for a student, with errors, and the escape time of SGD",
-        epilog="FILE.py:NAME is a function of fields (n, L) with outputs (n,) or (n, P).",
+        epilog="FILE.py:NAME is a function of fields (n, M) with outputs (n,) or (n, P).",
         example="--target hermite --degree 4 --student trace_attention --tokens 2",
     )
     exponent.add_argument("--target", required=True, help="hermite, name of a link, or FILE.py:NAME")
-    exponent.add_argument("--tokens", type=whole(1), required=True, help="tokens L of a sequence")
+    exponent.add_argument("--tokens", type=whole(1), required=True, help="tokens M of a sequence")
     exponent.add_argument("--student", help="name of a link, or FILE.py:NAME (default: the target itself)")
     exponent.add_argument("--degree", type=whole(0), help="degree of the target hermite")
     exponent.add_argument(

@@ -14,7 +14,7 @@ class Gain(NamedTuple):
     Attributes
     ----------
     tokens : array
-        L.
+        M.
     gain, relative_error : arrays
         Ratio of the mean escape steps, and its relative standard error.
     complete : array of bool
@@ -28,14 +28,14 @@ class Gain(NamedTuple):
 
     @property
     def power_law(self):
-        """Fit of a power of L to the gain at the complete points."""
+        """Fit of a power of M to the gain at the complete points."""
         return fit_power_law(*(array[self.complete] for array in (self.tokens, self.gain, self.relative_error)))
 
 
 def gain(tied, untied, learning_rate_exponent) -> Gain:
     """Ratio of the mean escape steps of the cubes `untied` and `tied`.
 
-    The learning rate of the tied runs is L^learning_rate_exponent times that of the untied ones.
+    The learning rate of the tied runs is M^learning_rate_exponent times that of the untied ones.
     """
     tied = tied.sel(learning_rate_exponent=learning_rate_exponent)
     slow, slow_error = mean_and_error(untied.escape_step.values, axis=1)

@@ -8,12 +8,12 @@ SOURCE = (
 )
 
 COORDINATES = (
-    Coordinate("tokens", "tokens per sequence", "L", "length of a sequence"),
+    Coordinate("tokens", "tokens per sequence", "M", "length of a sequence"),
     Coordinate(
         "learning_rate_exponent",
         "exponent of the learning rate",
         "β",
-        "the tied student learns at the base rate times L^beta",
+        "the tied student learns at the base rate times M^beta",
     ),
     Coordinate("dimension", "dimension of a token", "d", "number of components of a token"),
     Coordinate(
@@ -152,7 +152,7 @@ VARIABLES = (
     ),
     Variable(
         "flow_gain", (), "gain of tied weights in the flow", "", "ratio of escape times; untied weights learn at the base rate",
-        "L gamma_t (a - gamma_t (L + 1)) / (gamma_u (a - gamma_u (L + 1))), a = 2 / sqrt(pi): slopes of the drift at m = 0",
+        "M gamma_t (a - gamma_t (M + 1)) / (gamma_u (a - gamma_u (M + 1))), a = 2 / sqrt(pi): slopes of the drift at m = 0",
     ),
     Variable("overlap", (), "overlap with the teacher at the end of the run", "|m|", "0 nothing learned, 1 exact", _SGD),
     Variable("overlap_trajectory", ("step",), "overlap with the teacher", "|m|", "missing after the end of the run", _SGD),
@@ -166,23 +166,23 @@ VARIABLES = (
     ),
     Variable("positional_overlap_trajectory", ("step",), "positional overlap", "e", "signed", _SGD),
     Variable("semantic_overlap_trajectory", ("step",), "semantic overlap", "m", "signed", _SGD),
-    Variable("semantic_size", (), "size of the semantic overlaps at the end of the run", "|m|", "sqrt(sum_l m_l^2 / L)", _SGD),
+    Variable("semantic_size", (), "size of the semantic overlaps at the end of the run", "|m|", "sqrt(sum_l m_l^2 / M)", _SGD),
     Variable(
         "positional_size", (), "size of the overlaps of the weights of each token with its positional vector, at the end", "|e|",
-        "sqrt(sum_l e_l^2 / L)", _SGD,
+        "sqrt(sum_l e_l^2 / M)", _SGD,
     ),
     Variable(
         "semantic_size_trajectory", ("step",), "size of the semantic overlaps", "|m|",
-        "sqrt(sum_l m_l^2 / L); missing after the end of the run", _SGD,
+        "sqrt(sum_l m_l^2 / M); missing after the end of the run", _SGD,
     ),
     Variable(
         "positional_size_trajectory", ("step",), "size of the overlaps with the positional vectors", "|e|",
-        "sqrt(sum_l e_l^2 / L); missing after the end of the run", _SGD,
+        "sqrt(sum_l e_l^2 / M); missing after the end of the run", _SGD,
     ),
-    Variable("semantic_size_flow", ("step",), "size of the semantic overlaps of the flow", "|m|", "sqrt(sum_l m_l^2 / L)", _FLOW),
+    Variable("semantic_size_flow", ("step",), "size of the semantic overlaps of the flow", "|m|", "sqrt(sum_l m_l^2 / M)", _FLOW),
     Variable(
         "positional_size_flow", ("step",), "size of the overlaps of the flow with the positional vectors", "|e|",
-        "sqrt(sum_l e_l^2 / L)", _FLOW,
+        "sqrt(sum_l e_l^2 / M)", _FLOW,
     ),
     Variable("flow_step_error", (), "error of the escape step of the flow", "", "SGD steps; of the quadrature", _FLOW),
     Variable(

@@ -29,7 +29,7 @@ def exponent_command(
     target, student : str
         Names of links, or FILE.py:NAME; without a student, the student is the target.
     tokens : int
-        L.
+        M.
     degree : int or None
     weights : list of float
     constant : float
@@ -64,7 +64,7 @@ def exponent_command(
     except ValueError as error:
         raise SpecError([str(error)]) from None
     weighted = "each token with its own weights" if untied else "tied weights"
-    print(f"target {target}, student {student or 'the target itself'}, L = {tokens}, {weighted}")
+    print(f"target {target}, student {student or 'the target itself'}, M = {tokens}, {weighted}")
     print(f"positional encoding: token l is shifted by e times {', '.join(f'{sign:g}' for sign in signs)}")
     for name, exponent in zip(HEADS, found, strict=True):
         print(f"{name}: {_answer(exponent, order)}")

@@ -40,7 +40,7 @@ def unsound(model, named, lengths, project):
 
 
 def link_problem(name, tokens, folder="."):
-    """The problem with the link `name` of L = `tokens` tokens, of a file below `folder`, or None."""
+    """The problem with the link `name` of M = `tokens` tokens, of a file below `folder`, or None."""
     try:
         problem = decay_problem(named_link(name, tokens, folder))
     except ValueError as error:

@@ -6,11 +6,11 @@ from pydantic import Field
 
 from attention_limits.pipeline.experiments.specification import Axis, Section, Whole
 
-Tokens = Annotated[Whole, Field(ge=1, le=1000, description="Number of tokens L of a sequence.")]
+Tokens = Annotated[Whole, Field(ge=1, le=1000, description="Number of tokens M of a sequence.")]
 Dimension = Annotated[Whole, Field(ge=5, le=10**9, description="Dimension d of a token.")]
 Rate = Annotated[float, Field(ge=1e-9, le=100)]
 FeedForwardRate = Annotated[Rate, Field(
-    description="Learning rate gamma: a step changes w by gamma times the gradient. Above 2/sqrt(pi)/(L+1) no student escapes; "
+    description="Learning rate gamma: a step changes w by gamma times the gradient. Above 2/sqrt(pi)/(M+1) no student escapes; "
     "below 1e-9 rounding loses a step at large d.",
 )]  # fmt: skip
 HermiteRate = Annotated[Rate, Field(
@@ -23,7 +23,7 @@ AttentionRate = Annotated[Rate, Field(
 )]  # fmt: skip
 Batch = Annotated[Whole, Field(ge=1, le=10_000, description="Sequences per step.")]
 RateExponent = Annotated[
-    float, Field(ge=-2, le=2, description="The learning rate of the tied student is multiplied by L to this power.")
+    float, Field(ge=-2, le=2, description="The learning rate of the tied student is multiplied by M to this power.")
 ]
 Threshold = Annotated[float, Field(ge=1e-6, lt=1)]
 HermiteOrder = Annotated[
@@ -63,7 +63,7 @@ class AttentionModel(PositionalSemanticModel):
 
 
 class UntiedModel(Section):
-    """Feed-forward student relu(L^(-1/2) sum_l w_l x_l), target sum_l He_2 / sqrt 2, squared loss."""
+    """Feed-forward student relu(M^(-1/2) sum_l w_l x_l), target sum_l He_2 / sqrt 2, squared loss."""
 
     tokens: Tokens
     dimension: Dimension
@@ -84,7 +84,7 @@ class TiedModel(UntiedModel):
 
 
 class HermiteModel(Section):
-    """Student and target L^(-1/2) sum_l h_k(z_l), h_k = He_k / sqrt(k!), loss half the squared error."""
+    """Student and target M^(-1/2) sum_l h_k(z_l), h_k = He_k / sqrt(k!), loss half the squared error."""
 
     order: HermiteOrder
     tokens: Tokens
@@ -134,7 +134,7 @@ class TokenLinesModel(Section):
 class TokenLinesGrid(StrengthGrid):
     """Scanned parameters."""
 
-    tokens: Axis[Annotated[Whole, Field(ge=2, le=32, description="Number of tokens L of a sequence.")]]
+    tokens: Axis[Annotated[Whole, Field(ge=2, le=32, description="Number of tokens M of a sequence.")]]
 
 
 class PositionMinimaModel(Section):
@@ -145,7 +145,7 @@ class PositionMinimaModel(Section):
         Field(
             min_length=2,
             max_length=8,
-            description="Gram matrix of the positional vectors, L by L, of rank at most three. The positional part of the target "
+            description="Gram matrix of the positional vectors, M by M, of rank at most three. The positional part of the target "
             "is the attention of the fields a t_l, t_l the component of p_l along p_1 (or along the first vector that is not 0).",
         ),
     ]

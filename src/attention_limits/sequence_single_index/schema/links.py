@@ -15,8 +15,8 @@ MOST_COEFFICIENTS = 10_000
 
 FewTokens = Annotated[Whole, Field(
     ge=1, le=32,
-    description=f"Number of tokens L of a sequence. There are (L + order)! / (L! order!) coefficients, at most "
-    f"{MOST_COEFFICIENTS}: L ≤ 9 at order 6, L ≤ 19 at order 4, L ≤ 32 at order 3.",
+    description=f"Number of tokens M of a sequence. There are (M + order)! / (M! order!) coefficients, at most "
+    f"{MOST_COEFFICIENTS}: M ≤ 9 at order 6, M ≤ 19 at order 4, M ≤ 32 at order 3.",
 )]  # fmt: skip
 LinkName = Annotated[str, Field(pattern=r"^([a-z_]+|.+\.py:[A-Za-z_][A-Za-z0-9_]*)$")]
 Degree = Annotated[Whole, Field(ge=0, le=12, description="Degree of the Hermite polynomial of the target.")]
@@ -31,10 +31,10 @@ class LinksModel(Section):
     target: Annotated[LinkName, Field(
         description="Target: hermite, constant + sum_l weights_l He_degree(z_l), not normalised; linear_sum, relu_sum, "
         "full_attention or trace_attention; or "
-        "file.py:function, from fields (n, L) to outputs (n,) or (n, P), its path from the project folder."
+        "file.py:function, from fields (n, M) to outputs (n,) or (n, P), its path from the project folder."
     )] = "hermite"  # fmt: skip
     student: Annotated[LinkName, Field(
-        description="Student: linear_sum, relu_sum, full_attention, trace_attention (divided by sqrt L), or file.py:function as "
+        description="Student: linear_sum, relu_sum, full_attention, trace_attention (divided by sqrt M), or file.py:function as "
         "for target."
     )]  # fmt: skip
     degree: Degree
@@ -54,7 +54,7 @@ class LinksModel(Section):
 class LandscapeModel(LinksModel):
     """Target and student of few tokens, for which grids of all fields are possible."""
 
-    tokens: Annotated[Whole, Field(ge=1, le=4, description="Number of tokens L of a sequence.")] = 2
+    tokens: Annotated[Whole, Field(ge=1, le=4, description="Number of tokens M of a sequence.")] = 2
 
 
 class ExponentModel(LinksModel):
@@ -70,14 +70,14 @@ class LinkRunModel(LinksModel):
     target: Annotated[LinkName, Field(
         description="Target: hermite, constant + sum_l weights_l He_degree(z_l), not normalised; linear_sum, relu_sum, "
         "full_attention or trace_attention; or "
-        "file.py:function, z[0] ... z[L-1] to a number or P numbers, the path from the project folder."
+        "file.py:function, z[0] ... z[M-1] to a number or P numbers, the path from the project folder."
     )] = "hermite"  # fmt: skip
     student: Annotated[LinkName, Field(
         description="Student: a name as for the target; hermite is then the same sum. Its derivatives are automatic, or those of "
         "its attribute gradient, a function of (z, l)."
     )]  # fmt: skip
     degree: Degree = 1
-    tokens: Annotated[Whole, Field(ge=1, le=64, description="Number of tokens L of a sequence.")]
+    tokens: Annotated[Whole, Field(ge=1, le=64, description="Number of tokens M of a sequence.")]
     loss: Annotated[
         Literal["half_square", "square", "frobenius", "logistic"],
         Field(description="|y - f|^2 / 2, |y - f|^2, |y - f|, or sum_p log(1 + exp(-y_p f_p))."),
@@ -103,7 +103,7 @@ class EncodedModel(LinkRunModel):
     position: Annotated[
         Literal["none", "alternating"] | list[list[float]],
         Field(
-            description="Positional vectors: none, alternating +p, -p ... with |p| = 1, or their Gram matrix, L by L."
+            description="Positional vectors: none, alternating +p, -p ... with |p| = 1, or their Gram matrix, M by M."
         ),
     ] = "none"
     position_overlap: Annotated[
@@ -149,7 +149,7 @@ class LinkSGDGrid(Section):
     """Scanned parameters."""
 
     dimension: Axis[Annotated[Whole, Field(ge=5, le=10**9, description="Dimension d of a token.")]]
-    tokens: Axis[Annotated[Whole, Field(ge=1, le=64, description="Number of tokens L of a sequence.")]] | None = None
+    tokens: Axis[Annotated[Whole, Field(ge=1, le=64, description="Number of tokens M of a sequence.")]] | None = None
     learning_rate: Axis[Annotated[Rate, Field(description="Prefactor c of the learning rate.")]] | None = None
 
 

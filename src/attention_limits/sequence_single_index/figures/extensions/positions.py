@@ -24,7 +24,7 @@ def draw(cubes):
         top.pcolormesh(cube.a, cube.omega, region[0], cmap=colors, norm=norm, rasterized=True)
         row, column = np.nonzero((region != region[0]).any(axis=0) | _open(cube))
         top.plot(cube.a.values[column], cube.omega.values[row], "x", color="black", markersize=3)
-        top.set(title=f"$L = 3$, {title}", ylabel=r"weight of the positional part $\omega$")
+        top.set(title=f"$M = 3$, {title}", ylabel=r"weight of the positional part $\omega$")
         shown = bottom.pcolormesh(
             cube.a, cube.omega, _angle(cube), cmap="cividis", vmin=-15.0, vmax=5.0, rasterized=True
         )

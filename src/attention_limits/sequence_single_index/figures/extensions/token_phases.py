@@ -18,7 +18,7 @@ def draw(cubes):
             known = np.isfinite(values).all(axis=1)
             values = np.where(known[:, None], values, np.nan)
             curve(panel, lines.a, values, color, label, linewidth=1.2, linestyle=style)
-        panel.set(xlabel="strength $a$", title=f"$L = {int(tokens)}$", ylim=(0.2, 1.0))
+        panel.set(xlabel="strength $a$", title=f"$M = {int(tokens)}$", ylim=(0.2, 1.0))
     axes[0, 0].set(ylabel=r"weight of the positional part $\omega$", xlim=(float(lines.a.min()), float(lines.a.max())))
     legend_below(figure, axes[0, 0], ncols=3)
     return figure

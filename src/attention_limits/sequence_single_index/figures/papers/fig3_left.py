@@ -20,13 +20,13 @@ def draw(cubes):
         for length, color in zip(tokens, colors, strict=True):
             runs = cube.overlap_trajectory.sel(tokens=length)
             axes.plot(runs.step[1:], runs[:, 1:].T, style, color=color, linewidth=0.4, alpha=0.5)
-            label = f"$L = {length}$" if student == "tied" else None
+            label = f"$M = {length}$" if student == "tied" else None
             axes.plot(runs.step[1:], runs[:, 1:].mean("replica"), style, color=color, label=label)
     threshold = 2.0 / np.sqrt(model["dimension"])
     axes.axhline(threshold, color=KEY, linewidth=0.8, linestyle=":", label=r"escape threshold $2/\sqrt{d}$")
     axes.set(
         xscale="log", ylim=(0, 1), xlabel=f"SGD steps ($d = {model['dimension']}$)",
-        ylabel=r"overlap with the teacher, $(\Sigma_l m_l^2 / L)^{1/2}$",
+        ylabel=r"overlap with the teacher, $(\Sigma_l m_l^2 / M)^{1/2}$",
     )  # fmt: skip
     legend_below(figure, axes, ncols=3)
     return figure

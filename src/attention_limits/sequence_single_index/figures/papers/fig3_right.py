@@ -9,8 +9,8 @@ from attention_limits.sequence_single_index.readings import gain
 
 READINGS = {
     0.0: (BLUE, r"\gamma_t = \gamma_u"),
-    0.5: (GREEN, r"\gamma_t = \sqrt{L}\,\gamma_u"),
-    1.0: (VERMILLION, r"\gamma_t = L\,\gamma_u"),
+    0.5: (GREEN, r"\gamma_t = \sqrt{M}\,\gamma_u"),
+    1.0: (VERMILLION, r"\gamma_t = M\,\gamma_u"),
 }
 
 
@@ -26,7 +26,7 @@ def draw(cubes):
     for exponent, (color, reading) in READINGS.items():
         found = gain(tied, untied, exponent)
         length, fit = found.tokens, found.power_law
-        label = f"${reading}$, fit {power_text('L', fit)}"
+        label = f"${reading}$, fit {power_text('M', fit)}"
         known, error = found.complete, found.gain * found.relative_error
         axes.errorbar(
             length[known], found.gain[known], error[known], color=color, marker="o", markersize=4, capsize=2,
@@ -39,7 +39,7 @@ def draw(cubes):
     axes.plot([], [], color="0.4", linewidth=0.9, label="noise and drift (no fit)")
     axes.plot([], [], color="0.4", linewidth=0.9, linestyle="--", label="flow without noise (no fit)")
     axes.set(
-        xscale="log", yscale="log", xlabel="tokens $L$", ylabel="gain, escape steps untied / tied", xticks=length,
+        xscale="log", yscale="log", xlabel="tokens $M$", ylabel="gain, escape steps untied / tied", xticks=length,
         xticklabels=[f"{value:g}" for value in length],
     )  # fmt: skip
     axes.minorticks_off()

@@ -34,14 +34,14 @@ def draw(cubes):
             cube = cube.isel(learning_rate_exponent=0) if name == "tied" else cube
             _steps(top, cube, name)
             _ratio(bottom, cube, "learning_rate", name)
-        # The growth rate gamma (a - gamma (L + 1)), a = 2 / sqrt(pi), is largest at half of the bound.
+        # The growth rate gamma (a - gamma (M + 1)), a = 2 / sqrt(pi), is largest at half of the bound.
         best = 1.0 / (np.sqrt(np.pi) * (length + 1))
         for panel in (top, bottom):
             panel.axvline(best, color=NEUTRAL, linewidth=0.8, linestyle=":", label="best rate of the flow")
             panel.set(xscale="log")
             panel.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
             panel.set_xticks([], minor=True)
-        top.set(yscale="log", title=f"$L = {int(length)}$, best $\\gamma = {best:.4f}$")
+        top.set(yscale="log", title=f"$M = {int(length)}$, best $\\gamma = {best:.4f}$")
         bottom.set(xlabel=r"learning rate $\gamma$")
     _by_dimension(axes[1, -1], cubes)
     for panel in axes[1]:
@@ -95,7 +95,7 @@ def _by_dimension(panel, cubes):
         cube = cube.isel(learning_rate_exponent=0) if name == "tied" else cube
         _ratio(panel, cube, "dimension", name)
     rate = specifications(whole)["untied_sgd"]["model"]["learning_rate"]
-    panel.set(xscale="log", xlabel="dimension $d$", title=f"$L = {int(cube.tokens)}$, $\\gamma = {rate:g}$")
+    panel.set(xscale="log", xlabel="dimension $d$", title=f"$M = {int(cube.tokens)}$, $\\gamma = {rate:g}$")
 
 
 def _complete(cube):

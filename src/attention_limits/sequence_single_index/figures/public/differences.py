@@ -14,7 +14,7 @@ def draw(cubes):
         for student, color in STUDENTS.items():
             draw_paths(axes, cubes[f"difference_{target}_{student}"].isel(dimension=0), color, f"{student} weights")
         axes.set(xscale="log", xlabel="SGD steps", title=f"target {formula}", ylim=(0, 0.5))
-    panels[0].set(ylabel=r"overlap with the teacher, $(\Sigma_l m_l^2 / L)^{1/2}$")
+    panels[0].set(ylabel=r"overlap with the teacher, $(\Sigma_l m_l^2 / M)^{1/2}$")
     legend_below(figure, panels[0])
     return figure
 

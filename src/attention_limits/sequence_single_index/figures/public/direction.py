@@ -1,4 +1,4 @@
-"""Steps to learn one token among L against L, for tied and untied weights at two learning rates."""
+"""Steps to learn one token among M against M, for tied and untied weights at two learning rates."""
 
 from attention_limits.plotting import KEY, MIDDLE, house_style, legend_below, new_figure
 from attention_limits.sequence_single_index.figures.public.lengths import draw_medians
@@ -14,7 +14,7 @@ def draw(cubes):
         for student, color in STUDENTS.items():
             draw_medians(axes, cubes[f"direction_{student}"].sel(learning_rate=rate), color, f"{student} weights")
         tokens = cubes["direction_tied"].tokens.values
-        axes.set(xscale="log", yscale="log", xlabel="tokens $L$", title=rf"learning rate $\gamma = {rate:g}$")
+        axes.set(xscale="log", yscale="log", xlabel="tokens $M$", title=rf"learning rate $\gamma = {rate:g}$")
         axes.set_xticks(tokens, [f"{n}" for n in tokens])
         axes.set_xticks([], minor=True)
     panels[0, 0].plot([], [], "--", color=KEY, linewidth=1.0, label=r"limit $d \to \infty$")

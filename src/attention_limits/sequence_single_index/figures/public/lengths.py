@@ -9,7 +9,7 @@ from attention_limits.sequence_single_index.figures.shared import STUDENTS
 
 # Marker and place of each start, beside each other.
 STARTS = {"overlapped": ("o", 0.97), "random": ("s", 1.03)}
-TARGETS = {"linear": r"$\Sigma_l z_l / \sqrt{L}$", "square": r"$\Sigma_l \mathrm{He}_2(z_l) / \sqrt{2}$"}
+TARGETS = {"linear": r"$\Sigma_l z_l / \sqrt{M}$", "square": r"$\Sigma_l \mathrm{He}_2(z_l) / \sqrt{2}$"}
 
 
 @house_style
@@ -23,7 +23,7 @@ def draw(cubes):
                 draw_medians(axes, cube, STUDENTS[student], label, marker, aside)
         (part,) = specifications(cubes[f"lengths_{target}_tied_random"]).values()
         dimension = (part["grid"].get("dimension") or [part["model"]["dimension"]])[0]
-        axes.set(xscale="log", yscale="log", xlabel="tokens $L$", title=f"target {formula}, $d = {dimension:g}$")
+        axes.set(xscale="log", yscale="log", xlabel="tokens $M$", title=f"target {formula}, $d = {dimension:g}$")
         axes.set_xticks(tokens := cubes[f"lengths_{target}_tied_random"].tokens.values, [f"{n}" for n in tokens])
         axes.set_xticks([], minor=True)
     panels[0].plot([], [], "--", color=KEY, linewidth=1.0, label=r"limit $d \to \infty$")

@@ -19,7 +19,7 @@ def draw(cubes):
         for length, color, aside in zip(lengths, ordered_colors(lengths, logarithmic=True), places, strict=True):
             part = cube.sel(tokens=length)
             size = part.semantic_size.transpose("learning_rate", "replica").values
-            points(axes, aside * part.learning_rate.values, size, None, color, f"$L = {length}$")
+            points(axes, aside * part.learning_rate.values, size, None, color, f"$M = {length}$")
         axes.set(xscale="log", xlabel=r"learning rate $\gamma$", title=f"{student} weights", ylim=(-0.03, 1.03))
     steps = specifications(cubes["max_rate_tied"])["link_sgd"]["solver"]["steps"]
     panels[0].set(ylabel=f"overlap with the teacher after {steps} steps")

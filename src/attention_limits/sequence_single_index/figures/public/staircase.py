@@ -1,4 +1,4 @@
-"""Overlap against SGD steps for a staircase of three tokens among L."""
+"""Overlap against SGD steps for a staircase of three tokens among M."""
 
 from attention_limits.plotting import MIDDLE, house_style, legend_below, new_figure, ordered_colors
 from attention_limits.sequence_single_index.figures.public.differences import draw_paths
@@ -12,8 +12,8 @@ def draw(cubes):
     for axes, student in zip(panels, STUDENTS, strict=True):
         cube = cubes[f"staircase_{student}"].isel(dimension=0)
         for length, color in zip(cube.tokens.values, ordered_colors(cube.tokens.values, logarithmic=True), strict=True):
-            draw_paths(axes, cube.sel(tokens=length), color, f"$L = {length}$")
+            draw_paths(axes, cube.sel(tokens=length), color, f"$M = {length}$")
         axes.set(xscale="log", xlabel="SGD steps", title=f"{student} weights", ylim=(0, 1.03))
-    panels[0].set(ylabel=r"overlap with the teacher, $(\Sigma_l m_l^2 / L)^{1/2}$")
+    panels[0].set(ylabel=r"overlap with the teacher, $(\Sigma_l m_l^2 / M)^{1/2}$")
     legend_below(figure, panels[0])
     return figure

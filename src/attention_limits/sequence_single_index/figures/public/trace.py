@@ -17,7 +17,7 @@ def draw(cubes):
         draw_medians(axes, cubes[name], color, label)
     tokens = cubes["trace_attention"].tokens.values
     axes.plot([], [], "--", color=KEY, linewidth=1.0, label=r"limit $d \to \infty$")
-    axes.set(xscale="log", yscale="log", xlabel="tokens $L$", ylabel="steps until the student has learned")
+    axes.set(xscale="log", yscale="log", xlabel="tokens $M$", ylabel="steps until the student has learned")
     axes.set_xticks(tokens, [f"{n}" for n in tokens])
     axes.set_xticks([], minor=True)
     legend_below(figure, axes, ncols=2)
