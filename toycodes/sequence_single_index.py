@@ -1,6 +1,6 @@
 """One layer of attention under online SGD: one point of its population loss, by plain Monte Carlo.
 
-Model (Arnaboldi, Loureiro, Stephan, Krzakala, Zdeborová 2025, arXiv:2506.02651): sequences of L = 2 tokens g_l in R^d, standard
+Model (Arnaboldi, Loureiro, Stephan, Krzakala, Zdeborová 2025, arXiv:2506.02651): sequences of M = 2 tokens g_l in R^d, standard
 normal. The teacher reads z*_l = g_l . u*, the student z_l = (g_l + epsilon_l p) . u with the positional encoding p and
 epsilon = (+1, -1); u, u* and p are unit vectors, p is orthogonal to u*. Target and student of Figure 1:
 

@@ -48,7 +48,7 @@ class LinkFlow:
     learning_rate : float
         gamma.
     nodes : GaussianNodes
-        In 2 L dimensions: `grid_nodes` or `sobol_nodes`.
+        In 2 M dimensions: `grid_nodes` or `sobol_nodes`.
     batch : int
         Sequences per step.
     grid : bool
@@ -134,7 +134,7 @@ class LinkFlow:
 
 
 def sobol_nodes(problem, generator, count=NODES):
-    """Sobol nodes for the flow of a `problem`, in 2 L dimensions, scrambled by the `generator`.
+    """Sobol nodes for the flow of a `problem`, in 2 M dimensions, scrambled by the `generator`.
 
     `count`, a power of two, each with two signs of eta.
     """
@@ -147,7 +147,7 @@ def sobol_nodes(problem, generator, count=NODES):
 
 
 def grid_nodes(problem, count=AXIS):
-    """The Gauss-Hermite grid for the flow of a `problem` of one or two tokens, in 2 L dimensions: `count` nodes per axis."""
+    """The Gauss-Hermite grid for the flow of a `problem` of one or two tokens, in 2 M dimensions: `count` nodes per axis."""
     dimension = 2 * problem.tokens
     x, weights = gauss_hermite(count)
     points = np.stack(np.meshgrid(*[x] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
@@ -176,7 +176,7 @@ def flows(problem, learning_rate, generators, batch=1):
     """
     kind, count = LinkFlow, NODES
     if problem.untied:
-        # A node of L tokens costs L^2, and the means of L gradients scatter less than one of them.
+        # A node of M tokens costs M^2, and the means of M gradients scatter less than one of them.
         kind, count = UntiedFlow, NODES >> max(0, problem.tokens.bit_length() - 3)
     drawn = [kind(problem, learning_rate, sobol_nodes(problem, each, count), batch) for each in generators]
     if problem.tokens > 2:

@@ -3,7 +3,7 @@
     dm/dtau = -gamma (1 - m^2) R_m - gamma^2/2 V m,   V = E|D|^2,
 
 R the expected loss, D the derivatives of the loss with respect to the fields (arXiv:2506.02651). Everywhere m in [0, 1] is the
-overlap, `learning_rate` gamma, `tokens` L, `dimension` d, and `order` the degree k of the Hermite polynomial of the matched
+overlap, `learning_rate` gamma, `tokens` M, `dimension` d, and `order` the degree k of the Hermite polynomial of the matched
 student.
 """
 
@@ -17,16 +17,16 @@ FEED_FORWARD_SLOPE = 2.0 / np.sqrt(np.pi)
 
 
 def tied_drift(m, learning_rate, tokens):
-    """dm/dtau of the tied feed-forward student: a gamma m (1 - m^2) - gamma^2 m (L + 1 - a m^2), a = 2 / sqrt(pi).
+    """dm/dtau of the tied feed-forward student: a gamma m (1 - m^2) - gamma^2 m (M + 1 - a m^2), a = 2 / sqrt(pi).
 
-    The untied student with equal overlaps has 1/L of it.
+    The untied student with equal overlaps has 1/M of it.
     """
     a, gamma = FEED_FORWARD_SLOPE, learning_rate
     return gamma * a * m * (1.0 - m**2) - gamma**2 * m * (tokens + 1.0 - a * m**2)
 
 
 def feed_forward_bound(tokens):
-    """Learning rate above which neither feed-forward student escapes: a / (L + 1)."""
+    """Learning rate above which neither feed-forward student escapes: a / (M + 1)."""
     return FEED_FORWARD_SLOPE / (tokens + 1.0)
 
 
@@ -46,7 +46,7 @@ def feed_forward_escape(tokens, learning_rate, start, threshold, untied=False):
 
 
 def hermite_noise(order, tokens, m):
-    """V(m) = E|D|^2 of the matched Hermite student: (E delta^2 h'^2 + (L - 1) E delta^2 E h'^2) / L, exactly."""
+    """V(m) = E|D|^2 of the matched Hermite student: (E delta^2 h'^2 + (M - 1) E delta^2 E h'^2) / M, exactly."""
     nodes, weights = gauss_hermite(2 * order + 2)
     a, xi = nodes[:, None], nodes[None, :]
     z = m * a + np.sqrt(max(0.0, 1.0 - m**2)) * xi

@@ -2,12 +2,12 @@
 
 At the overlap m = d^(-1/2) the noise of SGD is as large as the overlap. Near the start x = sqrt(d) m is a Gaussian process,
 
-    dx = g x dtau + sqrt(v) dW,   tau = t / d,   g = gamma (a - gamma (L + 1)),   v = gamma^2 (2 (L + 5) - 4 a),
+    dx = g x dtau + sqrt(v) dW,   tau = t / d,   g = gamma (a - gamma (M + 1)),   v = gamma^2 (2 (M + 5) - 4 a),
 
 with a = 2 / sqrt(pi). After a time of order 1 / g it is exp(g tau) (x_0 + sqrt(v / 2 g) Z), with Z standard normal, and the flow
 follows. So the mean escape time differs from that of the flow by -E log|1 + s Z| / g, s = sqrt(v / 2 g) / x_0. This time does not
-depend on d, and that of the flow grows like log(d) / 2 g: their ratio tends to 1 like 1 / log d. The untied student has L
-independent overlaps m_l, each with g / L and v / L, and its overlap is the root of their mean square.
+depend on d, and that of the flow grows like log(d) / 2 g: their ratio tends to 1 like 1 / log d. The untied student has M
+independent overlaps m_l, each with g / M and v / M, and its overlap is the root of their mean square.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ _SMALL = 1e-6
 
 
 def start_noise(tokens, learning_rate):
-    """v, the variance of sqrt(d) m of the tied student in unit time tau at m = 0; `tokens` is L, `learning_rate` gamma."""
+    """v, the variance of sqrt(d) m of the tied student in unit time tau at m = 0; `tokens` is M, `learning_rate` gamma."""
     return learning_rate**2 * (2.0 * (tokens + 5.0) - 4.0 * FEED_FORWARD_SLOPE)
 
 
@@ -63,7 +63,7 @@ def first_passage(spread, ratio, components):
 def noisy_escape_step(tokens, learning_rate, dimension, start, threshold, untied=False):
     """Mean step at which SGD of the tied student, or of the `untied` one, first exceeds the `threshold` from the overlap `start`.
 
-    `tokens` is L, `learning_rate` gamma, `dimension` d. Zero from a start beyond the threshold, infinite where the flow does not
+    `tokens` is M, `learning_rate` gamma, `dimension` d. Zero from a start beyond the threshold, infinite where the flow does not
     escape. Where the threshold is less than BEYOND times the start or the noise sqrt(v / 2 g d), the noise is not confined to the
     start: up to the threshold LINEAR the process is that of `first_passage`, beyond it the step is NaN.
     """

@@ -8,7 +8,7 @@ r_l^2. With the derivatives D_l of the loss by the fields z_l, the learning rate
     dr_l^2 = (-2 gamma E[D_l z_l] + gamma^2 / B E[D_l^2]) dtau - r_l^2 ds,
 
 tau = t / d, pi_lj the component of a token along position j, t_l the overlap of its position with the teacher (arXiv:2506.02651).
-The weights of all tokens are normalised together, sum_l r_l^2 = L: ds is the mean over l of the bracket of dr_l^2. With the nodes
+The weights of all tokens are normalised together, sum_l r_l^2 = M: ds is the mean over l of the bracket of dr_l^2. With the nodes
 c_l and eta_l of `any_student_kernels.make_untied_gradients`, and rho_l = m_l / r_l, pi_lj has the mean
 (e_lj / r_l) (c_l - rho_l eta_l / sqrt(1 - rho_l^2)) at given nodes.
 """
@@ -28,7 +28,7 @@ PROBE = 0.3
 class UntiedFlow:
     """Drift of SGD of a problem with an untied student at one learning rate.
 
-    A state holds (m_1 ... m_L, e_11 ... e_Lr, r_1^2 ... r_L^2), as in `any_student.initial_state`.
+    A state holds (m_1 ... m_M, e_11 ... e_Mr, r_1^2 ... r_M^2), as in `any_student.initial_state`.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class UntiedFlow:
     learning_rate : float
         gamma.
     nodes : GaussianNodes
-        In 2 L dimensions: (eta, c).
+        In 2 M dimensions: (eta, c).
     batch : int
         B.
     grid : bool
@@ -59,7 +59,7 @@ class UntiedFlow:
             raise ValueError("this flow is that of untied weights; see any_student_flow")
 
     def _means(self, state):
-        """E D_l, E D_l c_l, E D_l eta_l and E D_l^2, array (L, 4)."""
+        """E D_l, E D_l c_l, E D_l eta_l and E D_l^2, array (M, 4)."""
         problem, nodes = self.problem, self.nodes
         return compiled(problem)[1](nodes.points, nodes.weights, state, problem.components, problem.teacher_overlaps)
 

@@ -1,4 +1,4 @@
-"""The built-in links as functions of the fields of one sequence, z = (z_1 ... z_L).
+"""The built-in links as functions of the fields of one sequence, z = (z_1 ... z_M).
 
 A field may be a number, a dual number in compiled code (`sgd.functions_kernels`), or an array (n,) of the fields of n sequences
 (`link`). An output is then of the same kind (arXiv:2506.02651).
@@ -12,7 +12,7 @@ from attention_limits.sequence_single_index.links.geometry import fixed_attentio
 
 
 def linear_sum(z):
-    """L^(-1/2) sum_l z_l: the linear target."""
+    """M^(-1/2) sum_l z_l: the linear target."""
     total = 0.0
     for field in z:
         total += field
@@ -20,7 +20,7 @@ def linear_sum(z):
 
 
 def relu_sum(z):
-    """relu(L^(-1/2) sum_l z_l): the feed-forward student; tied when all tokens share their weights."""
+    """relu(M^(-1/2) sum_l z_l): the feed-forward student; tied when all tokens share their weights."""
     # Its own loop: compiled code calls no function of Python.
     total = 0.0
     for field in z:
@@ -29,7 +29,7 @@ def relu_sum(z):
 
 
 def full_attention(z):
-    """All entries of softmax(z z^T), softmax over rows: a list of L^2 outputs."""
+    """All entries of softmax(z z^T), softmax over rows: a list of M^2 outputs."""
     # A list needs its type from its first element: zero is a dual number where the fields are.
     found = [0.0 * z[0] for _ in range(len(z) * len(z))]
     for i in range(len(z)):
@@ -46,7 +46,7 @@ def full_attention(z):
 
 
 def trace_attention(z):
-    """L^(-1/2) Tr softmax(z z^T)."""
+    """M^(-1/2) Tr softmax(z z^T)."""
     trace = 0.0
     for i in range(len(z)):
         total = 0.0
@@ -62,7 +62,7 @@ OF_THE_SUM = "linear_sum", "relu_sum"
 
 
 def hermite_sum(degree, weights, constant):
-    """The function constant + sum_l weights_l He_k(z_l), k = `degree`, He not normalised; `weights` is a tuple (L,)."""
+    """The function constant + sum_l weights_l He_k(z_l), k = `degree`, He not normalised; `weights` is a tuple (M,)."""
 
     def hermite(z):
         total = 0.0 * z[0] + constant

@@ -20,7 +20,7 @@ _SMALLEST, _LARGEST = 1e-100, 1e100
 
 
 def problems_of(function, tokens, seed=0) -> list[str]:
-    """The problems of a `function` (n, L) -> (n,) or (n, P) at random fields, each with the failing example.
+    """The problems of a `function` (n, M) -> (n,) or (n, P) at random fields, each with the failing example.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def problems_of(function, tokens, seed=0) -> list[str]:
         A declared symmetry is its attribute `symmetry`: even, F(-z) = F(z); odd, F(-z) = -F(z); permutation, F is the same for
         every order of the tokens.
     tokens, seed : int
-        Number of tokens L; seed of the fields.
+        Number of tokens M; seed of the fields.
     """
     symmetry = getattr(function, "symmetry", None)
     if symmetry is not None and symmetry not in SYMMETRIES:

@@ -10,7 +10,7 @@ from attention_limits.sequence_single_index.links.checks import problems_of
 
 
 def load_function(name, tokens, folder="."):
-    """The function `name`, FILE.py:NAME below `folder`, after all checks at L = `tokens` fields.
+    """The function `name`, FILE.py:NAME below `folder`, after all checks at M = `tokens` fields.
 
     Raises
     ------
@@ -26,7 +26,7 @@ def load_function(name, tokens, folder="."):
 
 
 def of_one_sequence(function, tokens):
-    """Whether a `function` maps L = `tokens` fields to one number or P numbers, not rows (n, L) to (n,) or (n, P)."""
+    """Whether a `function` maps M = `tokens` fields to one number or P numbers, not rows (n, M) to (n,) or (n, P)."""
     # A function of one sequence never returns this number of rows.
     rows = np.random.default_rng(0).standard_normal((tokens**2 + 61, tokens))
     try:
@@ -46,7 +46,7 @@ def of_one_sequence(function, tokens):
 
 
 def by_rows(function):
-    """The function (n, L) -> (n,) or (n, P) that applies a `function` of one sequence to each row; attributes are kept."""
+    """The function (n, M) -> (n,) or (n, P) that applies a `function` of one sequence to each row; attributes are kept."""
 
     @functools.wraps(function)
     def apply(z):
@@ -58,7 +58,7 @@ def by_rows(function):
 def gradient_problem(function, gradient, tokens, seed=0):
     """The first place at which a given `gradient` of (z, l) is not the derivative of a `function` of one sequence, or None.
 
-    Central differences at random fields of L = `tokens` tokens, drawn with a `seed`; within 1e-4 of the largest value.
+    Central differences at random fields of M = `tokens` tokens, drawn with a `seed`; within 1e-4 of the largest value.
     """
     if len(inspect.signature(gradient).parameters) != 2:
         return "gradient must take (z, l): the fields, and the number of the token by whose field it is the derivative"

@@ -11,7 +11,7 @@ def check_overlaps(e, m):
 
 
 def gram_problem(gram, tokens) -> str | None:
-    """Why `gram` is no matrix (L, L), L = `tokens`, of scalar products p_k . p_l of positional vectors, or None."""
+    """Why `gram` is no matrix (M, M), M = `tokens`, of scalar products p_k . p_l of positional vectors, or None."""
     lengths = {len(row) for row in gram}
     if len(gram) != tokens or lengths != {tokens}:
         return f"the Gram matrix of the positional vectors must be {tokens} by {tokens}"
@@ -25,15 +25,15 @@ def gram_problem(gram, tokens) -> str | None:
 
 
 def alternating(tokens):
-    """The Gram matrix of p_l = +p, -p, +p ..., |p| = 1, L = `tokens`: tuple of tuples."""
+    """The Gram matrix of p_l = +p, -p, +p ..., |p| = 1, M = `tokens`: tuple of tuples."""
     signs = np.where(np.arange(tokens) % 2, -1.0, 1.0)
     return tuple(map(tuple, np.outer(signs, signs)))
 
 
 def overlap_problem(overlaps, position, tokens) -> str | None:
-    """Why positional vectors cannot have these `overlaps` with the teacher, one or L = `tokens` numbers, or None.
+    """Why positional vectors cannot have these `overlaps` with the teacher, one or M = `tokens` numbers, or None.
 
-    `position` is "none", "alternating" or a Gram matrix (L, L).
+    `position` is "none", "alternating" or a Gram matrix (M, M).
     """
     if not len(overlaps):
         return None

@@ -1,6 +1,6 @@
 """Links: the functions that targets and students apply to the fields of one sequence.
 
-A link maps fields z (n, L), one per token, to outputs (n, P). The fields are z*_l = g_l . u* for the target and
+A link maps fields z (n, M), one per token, to outputs (n, P). The fields are z*_l = g_l . u* for the target and
 z_l = g_l . u + epsilon_l e for the student (arXiv:2506.02651); the link depends on neither overlap.
 """
 
@@ -21,12 +21,12 @@ class Link:
     Attributes
     ----------
     tokens : int
-        Number of tokens L >= 1.
+        Number of tokens M >= 1.
     function : callable
-        (n, L) -> (n,) or (n, P).
-    direction : array (L,), optional
+        (n, M) -> (n,) or (n, P).
+    direction : array (M,), optional
         Unit vector v of a link that depends on v . z alone: its expansion needs one dimension only.
-    terms : {degree k: weights (L,)}, optional
+    terms : {degree k: weights (M,)}, optional
         The link is constant + sum_kl weights_kl He_k(z_l): its expansion needs no quadrature.
     constant : float
     symmetry : "even", "odd" or "permutation", optional
@@ -50,7 +50,7 @@ class Link:
             raise ValueError(f"a sequence needs at least one token, got tokens = {self.tokens}")
 
     def __call__(self, z):
-        """Outputs (n, P) of the fields z (n, L).
+        """Outputs (n, P) of the fields z (n, M).
 
         Raises
         ------
@@ -76,7 +76,7 @@ def shifted(link, shift) -> Link:
 
 
 def over_sequences(function):
-    """The function (n, L) -> (n,) or (n, P) of a `function` of one sequence that accepts arrays as fields (`built_in`)."""
+    """The function (n, M) -> (n,) or (n, P) of a `function` of one sequence that accepts arrays as fields (`built_in`)."""
     return lambda z: np.array(function(z.T)).T
 
 
@@ -86,7 +86,7 @@ def hermite_sum(tokens, terms, constant=0.0) -> Link:
     Parameters
     ----------
     tokens : int
-        L.
+        M.
     terms : {degree k: weights (tokens,)}
     constant : float
     """
@@ -96,7 +96,7 @@ def hermite_sum(tokens, terms, constant=0.0) -> Link:
 
 
 def softmax_attention(z):
-    """softmax over the rows of z z^T, array (n, L, L), of fields z (n, L)."""
+    """softmax over the rows of z z^T, array (n, M, M), of fields z (n, M)."""
     return np.stack(built_in.full_attention(z.T), axis=-1).reshape(len(z), z.shape[1], z.shape[1])
 
 
@@ -107,7 +107,7 @@ def named_link(name, tokens, folder=".") -> Link:
     ----------
     name : str
     tokens : int
-        L.
+        M.
     folder : path
         Relative paths start from it.
 

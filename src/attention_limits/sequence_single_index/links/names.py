@@ -5,7 +5,7 @@ from pathlib import Path
 from attention_limits.pipeline.base.errors import allowed_names
 from attention_limits.pipeline.base.user_files import user_file
 
-# Built-in links of L tokens have L^power outputs.
+# Built-in links of M tokens have M^power outputs.
 POWER_OF_OUTPUTS = {"linear_sum": 0, "relu_sum": 0, "full_attention": 2, "trace_attention": 0}
 BUILT_IN = tuple(POWER_OF_OUTPUTS)
 # The target that is a sum of Hermite polynomials; it has one output.
@@ -29,5 +29,5 @@ def name_problem(name, folder=".") -> str | None:
 
 
 def outputs(name, tokens) -> int | None:
-    """Number of outputs of the link of a name for sequences of L `tokens`; None for a function of a file."""
+    """Number of outputs of the link of a name for sequences of M `tokens`; None for a function of a file."""
     return None if link_file(name) else tokens ** POWER_OF_OUTPUTS.get(name, 0)

@@ -76,7 +76,7 @@ def sequence_exponent(target, student, degree=6, untied=False, tolerance=1e-11) 
     degree : int
         Highest order looked at.
     untied : bool
-        Every token has its own weights: the loss is a polynomial in m_1 ... m_L, and C_k is the largest possible gain
+        Every token has its own weights: the loss is a polynomial in m_1 ... m_M, and C_k is the largest possible gain
         of one monomial, max over |kappa| = k of G_kappa . F_kappa (its absolute value if any kappa_l is odd).
     tolerance : float
         Absolute error at which an adaptive quadrature stops.
@@ -167,7 +167,7 @@ def loss_forms(target, student, position, degree=6, tolerance=1e-11):
     ----------
     target, student : Link
         With the same number of tokens and outputs.
-    position : array (L,)
+    position : array (M,)
         Signs epsilon_l with which the positional encoding is added to the tokens.
     degree : int
         Highest order looked at.

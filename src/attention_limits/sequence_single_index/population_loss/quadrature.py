@@ -33,7 +33,7 @@ class Expansion:
 
     Attributes
     ----------
-    indices : array (n, L)
+    indices : array (n, M)
         Multi-indices kappa, sorted by total degree.
     values, errors : arrays (n, P)
         Normalised coefficients and the absolute errors that the quadrature estimates for them.
@@ -118,7 +118,7 @@ def grid_expansion(link, degree, shift=0.0, nodes=None) -> Expansion:
     link : Link
     degree : int
         Highest total degree.
-    shift : array (L,) or float
+    shift : array (M,) or float
         Added to the fields.
     nodes : int, optional
         Nodes per axis.
@@ -155,7 +155,7 @@ def sobol_expansion(link, degree, generator, shift=0.0, nodes=2**14, scramblings
     degree : int
         Highest total degree.
     generator : numpy.random.Generator
-    shift : array (L,) or float
+    shift : array (M,) or float
         Added to the fields.
     nodes : int
         Nodes per scrambling, a power of two.
@@ -185,7 +185,7 @@ def sobol_expansion(link, degree, generator, shift=0.0, nodes=2**14, scramblings
 
 
 def with_square(link, fields):
-    """Outputs of the link at `fields` (n, L), and the sum of their squares as one more."""
+    """Outputs of the link at `fields` (n, M), and the sum of their squares as one more."""
     values = link(fields)
     return np.concatenate([values, np.sum(values**2, axis=1, keepdims=True)], axis=1)
 

@@ -27,7 +27,7 @@ class LossValue:
     ----------
     value : float
     gradient : array (1 + n,)
-        By e, then by m (n = 1, tied) or by m_1 ... m_L (n = L, untied).
+        By e, then by m (n = 1, tied) or by m_1 ... m_M (n = M, untied).
     hessian : array (1 + n, 1 + n)
     tail : float
         Bound on the orders left out of `value`.
@@ -49,7 +49,7 @@ class PopulationLoss:
     ----------
     target, student : Link
         With the same numbers of tokens and outputs. A student without a `direction` has to be smooth.
-    position : array (L,), optional
+    position : array (M,), optional
         Signs epsilon_l of the positional encoding; default +1, -1, +1 ...
     degree : int
         Highest total degree of the series.
@@ -109,7 +109,7 @@ class PopulationLoss:
         ----------
         e : float
             Positional overlap.
-        m : float or array (L,)
+        m : float or array (M,)
             Semantic overlap of a tied student, or of the weights of each token of an untied one.
 
         Raises
@@ -179,7 +179,7 @@ def _quadrature_error(G, F, overlap):
 
 
 def _monomials(indices, m):
-    """prod_l m_l^kappa_l (n,), its gradient (n, L) and Hessian (n, L, L)."""
+    """prod_l m_l^kappa_l (n,), its gradient (n, M) and Hessian (n, M, M)."""
     highest = int(indices.max())
     powers = m ** np.arange(highest + 1)[:, None]
     tables = [powers]

@@ -27,7 +27,7 @@ _NODES, _CELLS = 24, 1024
 
 
 def _fields(nodes, shift, m):
-    """The fields z* and z (n, L) for the signs of c and eta that give different losses."""
+    """The fields z* and z (n, M) for the signs of c and eta that give different losses."""
     tokens = len(shift)
     eta, c = nodes.points[:, :tokens], nodes.points[:, tokens:]
     rest = np.sqrt(max(0.0, 1.0 - m**2))
@@ -38,7 +38,7 @@ def _fields(nodes, shift, m):
 
 
 def loss_parts(nodes, shift, m):
-    """(q, C, mu (L, L)) of the module at `shift` = e . p_l (L,) and the overlap m, from `nodes` in 2 L dimensions."""
+    """(q, C, mu (M, M)) of the module at `shift` = e . p_l (M,) and the overlap m, from `nodes` in 2 M dimensions."""
     found = []
     for star, z in _fields(nodes, shift, m):
         attention, teacher = softmax_attention(z), softmax_attention(star)
@@ -55,7 +55,7 @@ class StartHessian:
     ----------
     square, semantic : arrays (r, r)
         The parts of H_ee: P^T E[||S||^2 B] P / 2 and P^T E[mu(0) . S B] P.
-    entries : array (L, L, r, r)
+    entries : array (M, M, r, r)
         P^T E[S_ij B] P.
     teacher : float
         sum_ij ||E[S_ij B]||^2.
@@ -67,13 +67,13 @@ class StartHessian:
     teacher: float
 
     def at(self, omega, fixed):
-        """(H_ee (r, r), H_mm) at the weight `omega` of the positional part A = `fixed` (L, L)."""
+        """(H_ee (r, r), H_mm) at the weight `omega` of the positional part A = `fixed` (M, M)."""
         positional = np.einsum("ij,ijrs->rs", fixed, self.entries)
         return self.square - (1.0 - omega) * self.semantic - omega * positional, -(1.0 - omega) * self.teacher
 
 
 def start_hessian(nodes, places) -> StartHessian:
-    """The Hessian from `nodes` in 2 L dimensions, for positions `places` (L, r).
+    """The Hessian from `nodes` in 2 M dimensions, for positions `places` (M, r).
 
     c and eta are two samples of the fields: products of means take one factor from each, so that they have no bias.
     """
@@ -105,7 +105,7 @@ class Arc:
     ----------
     q, overlap : arrays (n,)
         Of q and C.
-    mu : array (n, L, L)
+    mu : array (n, M, M)
     """
 
     q: np.ndarray
@@ -113,13 +113,13 @@ class Arc:
     mu: np.ndarray
 
     def parts(self, fixed):
-        """Coefficients (n,) of the two parts of R = constant + omega slope on the arc, up to R_0, with A = `fixed` (L, L)."""
+        """Coefficients (n,) of the two parts of R = constant + omega slope on the arc, up to R_0, with A = `fixed` (M, M)."""
         slope = self.overlap - np.einsum("nij,ij->n", self.mu, fixed)
         return 0.5 * self.q - self.overlap, slope
 
 
 def arc(nodes, signs) -> Arc:
-    """The arc from `nodes` in 2 L dimensions, for positional vectors p_l = signs_l p, |p| = 1."""
+    """The arc from `nodes` in 2 M dimensions, for positional vectors p_l = signs_l p, |p| = 1."""
     signs = np.asarray(signs, dtype=float)
     x = chebyshev.chebpts1(_NODES)
     q, overlap, mu = [], [], []
@@ -152,7 +152,7 @@ def token_lines(a, hessian, on_arc, signs):
     a : float
     hessian : StartHessian
     on_arc : Arc
-    signs : array (L,)
+    signs : array (M,)
 
     Returns
     -------

@@ -68,11 +68,11 @@ class SphereLoss:
 
     Attributes
     ----------
-    places : array (L, r)
+    places : array (M, r)
         Components of the positional vectors.
     q, overlap : arrays (r + 1, n, ..., n)
         Of q and C.
-    mu : array (r + 1, n, ..., n, L, L)
+    mu : array (r + 1, n, ..., n, M, M)
     bare : tuple
         q(0) = E||S||^2 and mu(0).
     """
@@ -109,7 +109,7 @@ class SphereLoss:
 
 
 def sphere_loss(nodes, places, count=16) -> SphereLoss:
-    """The loss on the sphere from `nodes` in 2 L dimensions, for positions `places` (L, r).
+    """The loss on the sphere from `nodes` in 2 M dimensions, for positions `places` (M, r).
 
     `count` Chebyshev nodes per axis: the number of evaluations grows like count^r.
     """
@@ -132,7 +132,7 @@ def sphere_loss(nodes, places, count=16) -> SphereLoss:
 
 
 def falls(nodes, places):
-    """Whether C grows with m^2 for all |e|^2 + m^2 <= 1, from `nodes` in 2 L dimensions, for positions `places` (L, r).
+    """Whether C grows with m^2 for all |e|^2 + m^2 <= 1, from `nodes` in 2 M dimensions, for positions `places` (M, r).
 
     The bound is that of the polynomial through 10 Chebyshev nodes in each e_j and in m^2, less its truncation.
     """
@@ -164,7 +164,7 @@ def chart_point(chart, x):
 
 
 def _evaluated(nodes, shifts, m):
-    """(q, C, mu) at shifts (n, L) and m (n,), once for equal points: arrays (n,), (n,), (n, L, L)."""
+    """(q, C, mu) at shifts (n, M) and m (n,), once for equal points: arrays (n,), (n,), (n, M, M)."""
     _, first, place = np.unique(
         np.round(np.column_stack([shifts, m]), 12), axis=0, return_index=True, return_inverse=True
     )

@@ -45,15 +45,15 @@ class LinkProblem:
     Attributes
     ----------
     target, student : callable
-        Functions of the tuple (z_1 ... z_L) that numba compiles: a number, or a tuple or list of P numbers. Attribute `gradient`
+        Functions of the tuple (z_1 ... z_M) that numba compiles: a number, or a tuple or list of P numbers. Attribute `gradient`
         of the student, optional: a function of (z, l), the derivatives of the outputs with respect to z_l.
     tokens : int
-        L.
+        M.
     loss : "half_square", "square", "frobenius" or "logistic"
         |y - f|^2 / 2, |y - f|^2, |y - f|, or sum_p log(1 + exp(-y_p f_p)).
-    gram : tuple of tuples (L, L), optional
+    gram : tuple of tuples (M, M), optional
         Scalar products of the positional vectors; none without.
-    shifts : tuple (L,), optional
+    shifts : tuple (M,), optional
         Their overlaps t_l with the teacher; zero without.
     untied : bool
         Each token has its own weights.
@@ -98,7 +98,7 @@ class LinkProblem:
 
     @functools.cached_property
     def components(self):
-        """Components (L, r) of the positional vectors without the teacher in an orthonormal basis; the first has only one.
+        """Components (M, r) of the positional vectors without the teacher in an orthonormal basis; the first has only one.
 
         Raises ValueError for shifts without positional vectors or of another number.
         """
@@ -112,12 +112,12 @@ class LinkProblem:
 
     @functools.cached_property
     def teacher_overlaps(self):
-        """Overlaps t (L,) of the positional vectors with the teacher."""
+        """Overlaps t (M,) of the positional vectors with the teacher."""
         return np.zeros(self.tokens) if self.shifts is None else np.array(self.shifts, dtype=float)
 
 
 def position_components(gram, tokens):
-    """Components (L, r), L = `tokens`, of vectors with these scalar products `gram` (L, L), by Gram and Schmidt.
+    """Components (M, r), M = `tokens`, of vectors with these scalar products `gram` (M, M), by Gram and Schmidt.
 
     Raises ValueError for a matrix that is not one of scalar products (`geometry.gram_problem`).
     """
@@ -147,7 +147,7 @@ _run = functools.cache(make_run)
 def of_lanes(write, tokens, outputs):
     """`write` of `functions_kernels.make_values` or `make_slopes`, or one made of it, that takes eight sequences.
 
-    Eight at once, or, if branches of the function depend on the fields, one after the other. L = `tokens`, P = `outputs`. Raises
+    Eight at once, or, if branches of the function depend on the fields, one after the other. M = `tokens`, P = `outputs`. Raises
     NumbaError if numba cannot compile the function.
     """
     sizes = tokens, outputs, outputs * tokens
@@ -203,7 +203,7 @@ def initial_state(problem, start):
 def random_overlaps(problem, dimension, generator):
     """The `start` of `initial_state` of a `problem` for random weights in d = `dimension`, drawn by a `generator`.
 
-    Components of random unit vectors: array (r + 1,), or (L, r + 1) of an untied student.
+    Components of random unit vectors: array (r + 1,), or (M, r + 1) of an untied student.
     """
     size = (problem.tokens if problem.untied else 1, problem.components.shape[1] + 1)
     along = generator.standard_normal(size)
@@ -219,7 +219,7 @@ def simulate(problem, dimension, learning_rate, starts, schedule, generators, ba
     problem : LinkProblem
     dimension, learning_rate : float
         d, gamma.
-    starts : list of arrays (r + 1,) or (L, r + 1)
+    starts : list of arrays (r + 1,) or (M, r + 1)
         For each run, the overlaps with the basis of the positions and with the teacher, see `initial_state`.
     schedule : fixed_students.Schedule
         Its threshold is one of |e|^2 + m^2, for untied students of the mean over the tokens.
@@ -253,7 +253,7 @@ def parameters(problem, dimension, learning_rate, batch):
 
 
 def overlaps(problem, state):
-    """Semantic overlaps (..., L) and positional overlaps u_l . p_l (..., L) of a `state` (..., n) of a `problem`."""
+    """Semantic overlaps (..., M) and positional overlaps u_l . p_l (..., M) of a `state` (..., n) of a `problem`."""
     state, (L, rank) = np.asarray(state), problem.components.shape
     if problem.untied:
         m, basis = state[..., :L], state[..., L : L * (1 + rank)].reshape(*state.shape[:-1], L, rank)
@@ -263,7 +263,7 @@ def overlaps(problem, state):
 
 
 def sequence_function(name, tokens, folder=".", degree=0, weights=(1.0,), constant=0.0):
-    """The function of one sequence of L = `tokens` tokens that a `name` stands for.
+    """The function of one sequence of M = `tokens` tokens that a `name` stands for.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from attention_limits.sequence_single_index.sgd.lanes_kernels import UPDATE
 class State(NamedTuple):
     """First indices into the state of an update: m, e and `square`, r^2, of the groups of weights; their number `groups`.
 
-    A tied student has one group, (e_1 ... e_r, m), and no r^2; an untied one L, (m_1 ... m_L, e_11 ... e_Lr, r_1^2 ... r_L^2).
+    A tied student has one group, (e_1 ... e_r, m), and no r^2; an untied one M, (m_1 ... m_M, e_11 ... e_Mr, r_1^2 ... r_M^2).
     """
 
     m: int
@@ -29,12 +29,12 @@ class State(NamedTuple):
 
 
 def layout(tokens, rank, untied):
-    """`State` for L = `tokens` and r = `rank`, of an `untied` or a tied student."""
+    """`State` for M = `tokens` and r = `rank`, of an `untied` or a tied student."""
     return State(0, tokens, tokens * (1 + rank), tokens) if untied else State(rank, 0, rank + 1, 1)
 
 
 def _make_fields(tokens, rank, untied):
-    """(state, draws, row, places, shifts, z) -> None, writes the fields z (L, 8) of the students on one sequence of each run."""
+    """(state, draws, row, places, shifts, z) -> None, writes the fields z (M, 8) of the students on one sequence of each run."""
     m_at, e_at, square_at, _ = layout(tokens, rank, untied)
     rest_at = (1 + rank) * tokens
 
@@ -56,7 +56,7 @@ def _make_fields(tokens, rank, untied):
 
 
 def _make_sums(tokens, rank, untied):
-    """(draws, row, places, shifts, D (L, 8), sums) -> None, adds the gradient of a sequence to the sums of each group of weights.
+    """(draws, row, places, shifts, D (M, 8), sums) -> None, adds the gradient of a sequence to the sums of each group of weights.
 
     `sums` (groups * (r + 3), 8): the gradient along the basis of the positions, the teacher and the rest of the student; |D|^2.
     """
@@ -128,17 +128,17 @@ def make_update(target, student, loss, tokens, outputs, rank, untied):
     loss : int
         HALF_SQUARE, SQUARE, NORM or LOGISTIC.
     tokens, outputs, rank : int
-        L, P, and the dimension r of the span of the positional vectors.
+        M, P, and the dimension r of the span of the positional vectors.
     untied : bool
-        Each token has its own weights, all normalised together: sum of r_l^2 = L.
+        Each token has its own weights, all normalised together: sum of r_l^2 = M.
 
     Returns
     -------
     jitted function
         state as in `State`: overlaps e with an orthonormal basis of the positions and m with the teacher, untied the squared
-        lengths r^2 too. The draws of a sequence are (a_1 ... a_L, pi_11 ... pi_L1 ... pi_Lr, xi_1 ... xi_L), the components of
-        the tokens along teacher, basis of the positions and rest of the student. chi: 1 draw, untied L. parameters: eta, batch,
-        components (L, r) of the positional vectors, and their overlaps (L,) with the teacher. The first row of learned is
+        lengths r^2 too. The draws of a sequence are (a_1 ... a_M, pi_11 ... pi_M1 ... pi_Mr, xi_1 ... xi_M), the components of
+        the tokens along teacher, basis of the positions and rest of the student. chi: 1 draw, untied M. parameters: eta, batch,
+        components (M, r) of the positional vectors, and their overlaps (M,) with the teacher. The first row of learned is
         |e|^2 + m^2, untied its mean over the tokens.
     """
     gradient = make_gradient(target, student, loss, tokens, outputs)
@@ -166,8 +166,8 @@ def make_gradients(target, student, loss, tokens, outputs, rank):
     Returns
     -------
     jitted function
-        (nodes (n, 2 L), state (r + 1,), components (L, r), shifts (L,)) -> array (n, r + 3). nodes[i] = (eta_1 ... eta_L,
-        c_1 ... c_L), and z_l = c_l + sum_j e_j P_lj + m t_l, z*_l = m c_l + sqrt(1 - m^2) eta_l, with the shifts t; columns:
+        (nodes (n, 2 M), state (r + 1,), components (M, r), shifts (M,)) -> array (n, r + 3). nodes[i] = (eta_1 ... eta_M,
+        c_1 ... c_M), and z_l = c_l + sum_j e_j P_lj + m t_l, z*_l = m c_l + sqrt(1 - m^2) eta_l, with the shifts t; columns:
         sum_l D_l P_lj for each j, D . t, D . eta, |D|^2.
     """
 
@@ -206,7 +206,7 @@ def make_untied_gradients(target, student, loss, tokens, outputs, rank):
     Returns
     -------
     jitted function
-        (nodes (n, 2 L), weights (n,), state, components (L, r), shifts (L,)) -> array (L, 4): the means of D_l, D_l c_l,
+        (nodes (n, 2 M), weights (n,), state, components (M, r), shifts (M,)) -> array (M, 4): the means of D_l, D_l c_l,
         D_l eta_l and D_l^2; state of an untied student as in `State`, nodes as in `make_gradients`:
         z_l = r_l c_l + sum_j e_lj P_lj + m_l t_l and z*_l = rho_l c_l + sqrt(1 - rho_l^2) eta_l, rho_l = m_l / r_l.
     """

@@ -4,7 +4,7 @@ Tokens x = g / sqrt d, one fresh batch per step, w <- w - gamma gradient, weight
 all weights together). `fixed_students_kernels` holds the laws, `tests/sequence_single_index/full_sgd.py` the simulation that
 they replace (arXiv:2506.02651).
 
-Every simulation takes the number of tokens L as `tokens`, d as `dimension`, gamma as `learning_rate` (the step of the normalised
+Every simulation takes the number of tokens M as `tokens`, d as `dimension`, gamma as `learning_rate` (the step of the normalised
 weights is gamma / d), the overlap at the `start`, of all runs or of each, a `Schedule` as `schedule`, one numpy.random.Generator
 for each run as `generators`, and the number of sequences per step as `batch`. It returns one `Run` for each generator, which does
 not depend on the others, and raises ValueError when the start is outside of the unit disk.
@@ -84,7 +84,7 @@ class Schedule:
     steps : int
         Longest run.
     threshold : float
-        Of |m| (tied), sqrt(sum m_l^2 / L) (untied) or e^2 + m^2 (attention), at which a run has escaped.
+        Of |m| (tied), sqrt(sum m_l^2 / M) (untied) or e^2 + m^2 (attention), at which a run has escaped.
     stop : bool
         End the run at the threshold.
     records : array of int
@@ -150,7 +150,7 @@ def runs_of(update, start, generators, schedule) -> list[Run]:
 
 
 def tied(tokens, dimension, learning_rate, start, schedule, generators, batch=1) -> list[Run]:
-    """Feed-forward student relu(L^-1/2 sum_l w . x_l), target sum_l He_2(z*_l) / sqrt 2, loss (y - f)^2; state (m,).
+    """Feed-forward student relu(M^-1/2 sum_l w . x_l), target sum_l He_2(z*_l) / sqrt 2, loss (y - f)^2; state (m,).
 
     The module describes the parameters; `start` is m, a number or an array (runs,).
     """
@@ -165,9 +165,9 @@ def tied(tokens, dimension, learning_rate, start, schedule, generators, batch=1)
 
 
 def untied(tokens, dimension, learning_rate, start, schedule, generators) -> list[Run]:
-    """As `tied`, each token with its own weights; state (m_1 ... m_L, r_1^2 ... r_L^2).
+    """As `tied`, each token with its own weights; state (m_1 ... m_M, r_1^2 ... r_M^2).
 
-    `start` is m_l, a number or an array (L, runs); r_l = 1 at first.
+    `start` is m_l, a number or an array (M, runs); r_l = 1 at first.
     """
     _check_starts(start)
     overlaps = np.broadcast_to(start, (tokens, len(generators)))
@@ -196,7 +196,7 @@ def attention(problem, dimension, learning_rate, start, schedule, generators, ba
 
 
 def matched_hermite(order, tokens, dimension, learning_rate, start, schedule, generators, batch=1) -> list[Run]:
-    """Student and target L^-1/2 sum_l h_k(z_l) with k = `order`, the information exponent; loss 1/2 (y - f)^2, state (m,)."""
+    """Student and target M^-1/2 sum_l h_k(z_l) with k = `order`, the information exponent; loss 1/2 (y - f)^2, state (m,)."""
     check_overlaps(0.0, start)
     parameters = [learning_rate / dimension, batch, tokens, order]
     update = Update(kernels.run_hermite, parameters, draws=2 * batch * tokens, freedom=dimension - 2)
@@ -209,14 +209,14 @@ def _check_starts(start):
 
 
 def random_starts(dimension, tokens, generators):
-    """Overlaps (L, runs) of random weights of L = `tokens` tokens in d = `dimension` with the teacher, from `generators`."""
+    """Overlaps (M, runs) of random weights of M = `tokens` tokens in d = `dimension` with the teacher, from `generators`."""
     along = np.array([generator.standard_normal(tokens) for generator in generators]).T
     across = np.array([generator.chisquare(dimension - 1, tokens) for generator in generators]).T
     return along / np.sqrt(along**2 + across)
 
 
 def starts(point, dimension, tokens, generators):
-    """Overlaps with the teacher at the start that the key `start` of a `point` names: a number, or an array (L, runs)."""
+    """Overlaps with the teacher at the start that the key `start` of a `point` names: a number, or an array (M, runs)."""
     return random_starts(dimension, tokens, generators) if point["start"] == "random" else overlapped_start(dimension)
 
 

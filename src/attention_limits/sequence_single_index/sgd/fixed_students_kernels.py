@@ -61,10 +61,10 @@ def _tied(state, draws, chi, at, parameters, learned, tokens, reflect):
 
 @njit(nogil=True)
 def tied_update(state, draws, chi, at, parameters, learned):
-    """Feed-forward student relu(L^-1/2 sum_l z_l), target sum_l He_2(z*_l) / sqrt 2, loss (y - f)^2.
+    """Feed-forward student relu(M^-1/2 sum_l z_l), target sum_l He_2(z*_l) / sqrt 2, loss (y - f)^2.
 
-    state = (m,); draws of a sequence (z*_1 ... z*_L, k), k the normalised sum of the fields orthogonal to the teacher;
-    parameters = (eta, batch, L).
+    state = (m,); draws of a sequence (z*_1 ... z*_M, k), k the normalised sum of the fields orthogonal to the teacher;
+    parameters = (eta, batch, M).
     """
     _tied(state, draws, chi, at, parameters, learned, int(parameters[TOKENS]), False)
 
@@ -116,7 +116,7 @@ def _untied(state, draws, chi, at, parameters, learned, reflect):
 def untied_update(state, draws, chi, at, parameters, learned):
     """As `tied_update`, each token with its own weights, all normalised together; batch 1.
 
-    state = (m_1 ... m_L, r_1^2 ... r_L^2), sum of r_l^2 = L; draws (z*_1 ... z*_L, xi_1 ... xi_L); one chi per token.
+    state = (m_1 ... m_M, r_1^2 ... r_M^2), sum of r_l^2 = M; draws (z*_1 ... z*_M, xi_1 ... xi_M); one chi per token.
     """
     _untied(state, draws, chi, at, parameters, learned, False)
 
@@ -138,9 +138,9 @@ def hermite_and_slope(order, x):
 
 @njit(nogil=True)
 def hermite_update(state, draws, chi, at, parameters, learned):
-    """Student and target L^-1/2 sum_l h_k(z_l) of the same order k, tied weights, loss 1/2 (y - f)^2.
+    """Student and target M^-1/2 sum_l h_k(z_l) of the same order k, tied weights, loss 1/2 (y - f)^2.
 
-    state = (m,); draws of a sequence (a_1 ... a_L, xi_1 ... xi_L); parameters = (eta, batch, L, k).
+    state = (m,); draws of a sequence (a_1 ... a_M, xi_1 ... xi_M); parameters = (eta, batch, M, k).
     """
     batch, tokens, order = int(parameters[BATCH]), int(parameters[TOKENS]), int(parameters[ORDER])
     m, zero = load(state, 0), full(0.0)

@@ -1,7 +1,7 @@
 """Students and targets of the fields of a sequence, compiled: outputs, derivatives and the gradient of a loss.
 
 The gradient has the coefficients D_l = sum_p (dl/df_p) (df_p/dz_l), with the derivatives of the student f by dual numbers, or by
-a function that the user gives. A function takes the tuple z = (z_1 ... z_L) and returns a number, or a tuple or list of P
+a function that the user gives. A function takes the tuple z = (z_1 ... z_M) and returns a number, or a tuple or list of P
 numbers (arXiv:2506.02651).
 
 Arrays hold the numbers of one sequence, (n,), or of eight side by side, (n, 8): `element` and `put` take both. A function whose
@@ -52,7 +52,7 @@ def _put(array, at, x):
 
 
 def fields_of(z, count):
-    """The numbers of the array z (L,) as a tuple, or its lanes (L, 8) as dual numbers without slopes; L = `count`, a constant."""
+    """The numbers of the array z (M,) as a tuple, or its lanes (M, 8) as dual numbers without slopes; M = `count`, a constant."""
     return tuple(z[:count])
 
 
@@ -78,8 +78,8 @@ def _seeded_fields(z, count, first, directions):
 def store(found, values, slopes, at, first, tokens):
     """Write the outputs `found`, numbers or dual numbers, from the index `at` on, in compiled code.
 
-    `values` (P,) take the values, `slopes` (P * L,) the derivatives of output p with respect to z_(first + k), at
-    p * L + first + k, L = `tokens`; both also (., 8).
+    `values` (P,) take the values, `slopes` (P * M,) the derivatives of output p with respect to z_(first + k), at
+    p * M + first + k, M = `tokens`; both also (., 8).
     """
 
 
@@ -128,7 +128,7 @@ def _store(found, values, slopes, at, first, tokens):
 
 
 def make_values(function, tokens):
-    """(z (L,), values (P,), spare (P * L,)) -> None, writes the outputs of a jitted `function` of L = `tokens` fields."""
+    """(z (M,), values (P,), spare (P * M,)) -> None, writes the outputs of a jitted `function` of M = `tokens` fields."""
 
     @njit(nogil=True)
     def write(z, values, spare):
@@ -138,9 +138,9 @@ def make_values(function, tokens):
 
 
 def make_slopes(function, gradient, tokens):
-    """(z (L,), values (P,), slopes (P * L,)) -> None, writes outputs and their derivatives, `slopes` as in `store`.
+    """(z (M,), values (P,), slopes (P * M,)) -> None, writes outputs and their derivatives, `slopes` as in `store`.
 
-    The jitted `gradient`, of (z, l), may be None: the jitted `function` of L = `tokens` fields is then differentiated.
+    The jitted `gradient`, of (z, l), may be None: the jitted `function` of M = `tokens` fields is then differentiated.
     """
     directions = min(tokens, _DIRECTIONS)
 
@@ -162,9 +162,9 @@ def make_slopes(function, gradient, tokens):
 
 
 def make_each(write, tokens, outputs):
-    """`write` of `make_values` or `make_slopes` for eight sequences, one after the other: arrays (L, 8), (P, 8), (P * L, 8).
+    """`write` of `make_values` or `make_slopes` for eight sequences, one after the other: arrays (M, 8), (P, 8), (P * M, 8).
 
-    For functions whose branches depend on the fields; L = `tokens`, P = `outputs`. A sequence whose fields are NaN gets NaN.
+    For functions whose branches depend on the fields; M = `tokens`, P = `outputs`. A sequence whose fields are NaN gets NaN.
     """
 
     @njit(nogil=True)
@@ -209,7 +209,7 @@ def loss_slopes(loss, y, f, slopes):
 
 
 def make_gradient(target, student, loss, tokens, outputs):
-    """(z* (L,), z (L,), work (P (L + 3),), D (L,)) -> None, writes D of one sequence, or of eight.
+    """(z* (M,), z (M,), work (P (M + 3),), D (M,)) -> None, writes D of one sequence, or of eight.
 
     `target`, `student`, `loss`, `tokens` and `outputs` as in `any_student_kernels.make_update`.
     """

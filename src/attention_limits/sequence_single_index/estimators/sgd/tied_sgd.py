@@ -1,4 +1,4 @@
-"""SGD of the feed-forward student with tied weights; its learning rate is the base rate times L^learning_rate_exponent."""
+"""SGD of the feed-forward student with tied weights; its learning rate is the base rate times M^learning_rate_exponent."""
 
 import numpy as np
 

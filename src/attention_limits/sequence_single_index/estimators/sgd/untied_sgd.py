@@ -12,7 +12,7 @@ from attention_limits.sequence_single_index.sgd.fixed_students import overlapped
 
 
 def _overlap(state, point):
-    """sqrt(sum m_l^2 / L) of states (..., 2 L)."""
+    """sqrt(sum m_l^2 / M) of states (..., 2 M)."""
     tokens = state.shape[-1] // 2
     return np.sqrt(np.sum(state[..., :tokens] ** 2, axis=-1) / tokens)
 
