@@ -12,7 +12,7 @@ COORDINATES = (
         "alpha", "samples per squared dimension", "α", "n / d^2: number of sequences over the dimension squared"
     ),
     Coordinate("ratio", "width ratio", "ρ", "r / d: width of the attention over the dimension of a token"),
-    Coordinate("tokens", "sequence length", "T", "number of tokens"),
+    Coordinate("tokens", "sequence length", "M", "number of tokens"),
     Coordinate("output_noise", "output noise", "Δ", "variance of the noise on every entry of the output"),
 )
 
@@ -78,7 +78,7 @@ VARIABLES = (
         "samples at which the error becomes zero",
         "α_rec",
         "n / d^2, the same at all alpha; infinite where outputs are discrete; of the informed solution where it is not unique",
-        "one layer: 2 nu / K, K counts both entries of a symmetric pair; L layers: L nu / D, D = T (T + 1) / 2 - 1; as many "
+        "one layer: 2 nu / K, K counts both entries of a symmetric pair; L layers: L nu / D, D = M (M + 1) / 2 - 1; as many "
         "equations as parameters",
     ),
     Variable(
@@ -198,7 +198,7 @@ VARIABLES += (
 )  # fmt: skip
 
 # Generalisation errors (state_evolution, small_width_limit, matrix_amp).
-_OUTPUT = "summed over the T^2 entries of the output"
+_OUTPUT = "summed over the M^2 entries of the output"
 _FRESH = f"{_OUTPUT}, mean over fresh sequences"
 _THEORY = f"{_OUTPUT}; missing where fewer than 20 effective nodes carry the mean"
 VARIABLES += (

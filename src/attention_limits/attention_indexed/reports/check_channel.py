@@ -70,7 +70,7 @@ def _scores(channel, variance, count, generator):
 
 
 def _deviations(channel, observed, omega, V):
-    """Two estimates of m, (n, T, T), the same where the posterior is exact, and the share of outputs without one."""
+    """Two estimates of m, (n, M, M), the same where the posterior is exact, and the share of outputs without one."""
     if channel.closed_form:
         mean = 2.0 * math.sqrt(V) * channel.gradient(observed, omega, V).G
         return mean, mean, float(np.mean(~np.isfinite(mean).all(axis=(1, 2))))
@@ -152,7 +152,7 @@ def check_channel_command(
 ) -> None:
     """Print how a channel describes its output and its checks on `outputs` outputs. Raises SpecError with all checks that fail.
 
-    `channel` is FILE.py:NAME or the name of a provided one, `tokens` is T, `output_noise` its variance, `parameters`
+    `channel` is FILE.py:NAME or the name of a provided one, `tokens` is M, `output_noise` its variance, `parameters`
     keyword arguments of the channel, `seed` the seed of the scores.
     """
     given = {"channel": channel, "tokens": tokens, "output_noise": output_noise, "parameters": parameters}
@@ -164,5 +164,5 @@ def check_channel_command(
     except ValueError as error:
         raise SpecError([str(error)]) from None
     form = "a closed form" if made.closed_form else described_by(made.model)
-    print(f"{channel}: T = {tokens}, described by {form}")
+    print(f"{channel}: M = {tokens}, described by {form}")
     require_passed(channel, check_channel(made, outputs, seed))

@@ -38,7 +38,7 @@ def channel_checks(estimator) -> list[Problem]:
         return few
     if channel in NAMES and estimator.model.get("parameters"):
         return [(("model", "parameters"), f"the channel {channel} takes none; only a channel of a file does")]
-    points = [{**estimator.model, "tokens": T, "output_noise": value} for T in tokens for value in noise]
+    points = [{**estimator.model, "tokens": M, "output_noise": value} for M in tokens for value in noise]
     found = [text for point in points for text in channel_problems(point, estimator.project)]
     return [(("model", "channel"), text) for text in dict.fromkeys(found)]
 
@@ -137,5 +137,5 @@ def memory_checks(estimator, layers: int, starts: int = 0) -> list[Problem]:
     )
     if needed <= allowed:
         return []
-    numbers = f"n T d = {size.count} x {tokens} x {size.dimension} numbers at alpha = {alpha:g} and r = {size.rank}"
+    numbers = f"n M d = {size.count} x {tokens} x {size.dimension} numbers at alpha = {alpha:g} and r = {size.rank}"
     return [(("resources", "memory"), f"{allowed} MB: {numbers} need {needed} MB")]

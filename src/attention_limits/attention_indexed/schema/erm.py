@@ -35,7 +35,7 @@ ErmAlpha = Annotated[float, Field(ge=0.001, le=100, description="Samples per squ
 ErmRatio = Annotated[float, Field(ge=0.01, le=10, description=
     "Width of the attention of the teacher over the dimension, rho = r / d.")]
 ErmTokens = Annotated[Whole, Field(ge=1, le=64, description=
-    "Number of tokens T of a sequence; 2 to 6 for softmax. One token is a quadratic network.")]
+    "Number of tokens M of a sequence; 2 to 6 for softmax. One token is a quadratic network.")]
 ErmBeta = Annotated[float, Field(ge=0.1, le=10, description=
     "Inverse temperature of the softmax of teacher and student, per score.")]
 ScoreNoise = Annotated[float, _zero_or_promised(SMALLEST_SCORE_NOISE, 10), Field(ge=0, le=10, description=
@@ -43,7 +43,7 @@ ScoreNoise = Annotated[float, _zero_or_promised(SMALLEST_SCORE_NOISE, 10), Field
     "The teacher's output is that of the noisy scores.")]
 ErmUntied = Annotated[bool, Field(description=
     "false: S = W W^T / sqrt(p d) and symmetric scores. true: queries and keys have separate weights, S = Q K^T / sqrt(p d), and "
-    "read separate sequences of T tokens (cross-attention); the weight decay is lambda sqrt(d / p) (|Q|^2 + |K|^2) / 2, the "
+    "read separate sequences of M tokens (cross-attention); the weight decay is lambda sqrt(d / p) (|Q|^2 + |K|^2) / 2, the "
     "nuclear norm lambda d ||S||_*.")]
 TiedStudent = Annotated[Literal[False], Field(description=
     "Message passing for weight decay treats tied weights. For untied ones, erm_state_evolution is the theory and "
@@ -248,7 +248,7 @@ class OnDataSets(OfDecay):
 
     @classmethod
     def work(cls, estimator) -> dict[str, float]:
-        """One product of all tokens with a d x d matrix: n T d^2, n = alpha d^2."""
+        """One product of all tokens with a d x d matrix: n M d^2, n = alpha d^2."""
         return {"alpha": 1, "dimension": 4, "tokens": 1}
 
 

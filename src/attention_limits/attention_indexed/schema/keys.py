@@ -67,9 +67,9 @@ Ratio = Annotated[float, Field(ge=SMALLEST_RATIO, le=100, description=
     "Width of the attention over the dimension, rho = r / d. Below 1e-9 use small_width_limit at 0, whose error is below 1e-5.")]
 RatioOrLimit = Annotated[float, AfterValidator(_zero_or_promised), Field(ge=0, le=100, description=
     "Width of the attention over the dimension, rho = r / d. 0: the limit of small width.")]
-Tokens = Annotated[Whole, Field(ge=2, le=64, description="Number of tokens T of a sequence.")]
+Tokens = Annotated[Whole, Field(ge=2, le=64, description="Number of tokens M of a sequence.")]
 OutputTokens = Annotated[Whole, Field(ge=1, le=64, description=
-    "Number of tokens T of a sequence; at least 2 for softmax and hardmax, at most 8 for hardmax, 2 for hardmax_published. "
+    "Number of tokens M of a sequence; at least 2 for softmax and hardmax, at most 8 for hardmax, 2 for hardmax_published. "
     "One token has the score h = (x^T S x - tr S) / sqrt(d): a quadratic network.")]
 Skip = Annotated[float, Field(ge=0, le=1000, description=
     "Strength c of the residual connection between the layers; at least 1 for softmax of more than two tokens.")]
@@ -77,9 +77,9 @@ AnySkip = Annotated[float, Field(ge=0, le=1000, description=
     "Strength c of the residual connection between the layers; one layer has none.")]
 Layers = Annotated[Whole, Field(ge=1, le=8, description="Number of layers L.")]
 LayerTokens = Annotated[Whole, Field(ge=2, le=MOST_TOKENS_OF_LAYERS, description=
-    "Number of tokens T of a sequence; 2 for hardmax.")]
+    "Number of tokens M of a sequence; 2 for hardmax.")]
 AmpLayerTokens = Annotated[Whole, Field(ge=2, le=MOST_TOKENS_OF_AMP, description=
-    "Number of tokens T of a sequence; 2 for hardmax.")]
+    "Number of tokens M of a sequence; 2 for hardmax.")]
 LastOutput = Annotated[Literal["softmax", "hardmax"], Field(description=
     "Output of the last layer: softmax of each row of its scores, or the position of the largest score of each row. The first "
     "layer is a softmax.")]
@@ -104,7 +104,7 @@ Spectrum = Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_][A-Za-z0-9_]*$", d
     "of S. They are scaled to variance one. Without it S = W W^T / sqrt(r d).")]
 Untied = Annotated[bool, Field(description=
     "false: S = W W^T / sqrt(r d) and symmetric scores. true: queries and keys have separate weights, S = Q K^T / sqrt(r d), and "
-    "read separate sequences of T tokens (cross-attention), h_ab = x_a^T S z_b / sqrt(d); for linear, softmax and hardmax, with "
+    "read separate sequences of M tokens (cross-attention), h_ab = x_a^T S z_b / sqrt(d); for linear, softmax and hardmax, with "
     "output noise only for linear.")]
 Aspect = Annotated[float, AfterValidator(_square_or_promised), Field(gt=0, le=ASPECTS[1], description=
     "Dimension of the keys over that of the queries, d_k / d_q, of untied attention; 1, or from 1.05 to 1000, or the inverse of "

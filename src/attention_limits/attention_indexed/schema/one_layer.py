@@ -152,7 +152,7 @@ class Curve(OfChannel):
 
 
 class Simulation(OfChannel):
-    """An algorithm on n simulated sequences of T tokens of dimension d at every point."""
+    """An algorithm on n simulated sequences of M tokens of dimension d at every point."""
 
     @classmethod
     def cross_checks(cls, estimator) -> list[Problem]:
@@ -161,7 +161,7 @@ class Simulation(OfChannel):
 
     @classmethod
     def work(cls, estimator) -> dict[str, float]:
-        """One product of all tokens with a d x d matrix: n T d^2, n = alpha d^2."""
+        """One product of all tokens with a d x d matrix: n M d^2, n = alpha d^2."""
         return {"alpha": 1, "dimension": 4, "tokens": 1}
 
 
@@ -311,5 +311,5 @@ class GradientDescent(Simulation):
 
     @classmethod
     def work(cls, estimator) -> dict[str, float]:
-        """Every step of a start multiplies all tokens with weights of d x r: n T d r."""
+        """Every step of a start multiplies all tokens with weights of d x r: n M d r."""
         return {**super().work(estimator), "ratio": 1, "steps": 1, "starts": 1}

@@ -140,7 +140,7 @@ class TwoLayersAmp(OfTwoLayers):
 
     @classmethod
     def work(cls, estimator) -> dict[str, float]:
-        """As for one layer, n T d^2 with n = alpha d^2."""
+        """As for one layer, n M d^2 with n = alpha d^2."""
         return {"alpha": 1, "dimension": 4, "tokens": 1}
 
 
@@ -185,5 +185,5 @@ class LayersDescent(Specification):
 
     @classmethod
     def work(cls, estimator) -> dict[str, float]:
-        """Every step of a start multiplies all tokens with weights of d x r in each layer: n T d r."""
+        """Every step of a start multiplies all tokens with weights of d x r in each layer: n M d r."""
         return {"alpha": 1, "dimension": 4, "tokens": 1, "ratio": 1, "layers": 1, "steps": 1, "starts": 1}

@@ -61,7 +61,7 @@ class UntiedDescent(OfUntied):
 
     @classmethod
     def work(cls, estimator) -> dict[str, float]:
-        """Every step of a start multiplies all tokens with weights of d x r: n T d r."""
+        """Every step of a start multiplies all tokens with weights of d x r: n M d r."""
         return {"alpha": 1, "dimension": 4, "tokens": 1, "ratio": 1, "steps": 1, "starts": 1}
 
 
@@ -79,5 +79,5 @@ class UntiedAmp(OfUntied):
 
     @classmethod
     def work(cls, estimator) -> dict[str, float]:
-        """One product of all tokens with a d x d matrix: n T d^2, n = alpha d^2."""
+        """One product of all tokens with a d x d matrix: n M d^2, n = alpha d^2."""
         return {"alpha": 1, "dimension": 4, "tokens": 1}

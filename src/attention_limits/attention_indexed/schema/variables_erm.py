@@ -8,7 +8,7 @@ are singular values (`erm.teachers`). f is the output of the scores.
 from attention_limits.pipeline.base.registry import Coordinate, Variable
 
 _PER_DIMENSION = "per dimension d; those of the teacher are 1 + rho, untied 1"
-_OUTPUT = "summed over the T^2 entries of the output"
+_OUTPUT = "summed over the M^2 entries of the output"
 _THEORY = "state evolution of weight decay, `erm.estimate`"
 _NODES = (
     "(s^2 / 4 + b^2)^(1/2), s the standard deviation over the four quarters of the nodes, b the difference of their mean to the "

@@ -29,7 +29,7 @@ def decay_label(decay):
 
 
 def equations(cube):
-    """K, the equations of an output: T (T + 1) of linear scores, T^2 + T - 2 of a softmax; untied, T^2 of linear scores."""
+    """K, the equations of an output: M (M + 1) of linear scores, M^2 + M - 2 of a softmax; untied, M^2 of linear scores."""
     tokens = model(cube, "tokens")
     if model(cube, "untied"):
         return tokens**2

@@ -38,7 +38,7 @@ def draw(cubes):
         _draw_ratio(right, cubes[f"{name}_best"], title, color, style)
     right.set(title=r"best $\lambda$ against Bayes", ylabel="error / Bayes-optimal error", xlim=(0, 3.6))
     for axes in (*panels, right):
-        axes.set(xlabel=r"equations per entry of $S$, $T^2\alpha$")
+        axes.set(xlabel=r"equations per entry of $S$, $M^2\alpha$")
     legend_below(figure, (*panels, right), ncols=5)
     return figure
 

@@ -50,7 +50,7 @@ def _draw_outputs(panels, two, cube):
         color, marker = TOKENS[int(tokens)]
         output_theory(panels[1], cube.sel(tokens=tokens), color, scale=1.0 / ratio)
         amp(panels[1], cube.sel(tokens=tokens), color, scale=1.0 / ratio, marker=marker, variable="error_bayes")
-        panels[1].plot([], [], color=color, label=rf"$T = {tokens:g}$, $\rho = {ratio}$")
+        panels[1].plot([], [], color=color, label=rf"$M = {tokens:g}$, $\rho = {ratio}$")
     panels[1].set(xlabel=r"samples per dimension and width $\bar\alpha = n/(dr)$", xlim=(0.05, 20))
     output_key(panels[0])
     for axes in panels:
@@ -71,7 +71,7 @@ def _draw_two_tokens(axes, cube, code):
     published_points(axes, *HARDMAX_AMP[0.5].T, label="published AMP (standard deviation)")
     axes.set(
         xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$", ylabel=ESTIMATION,
-        xlim=(0.02, 20), ylim=(2e-4, 1.5), title=r"$T = 2$, $\rho = 0.5$",
+        xlim=(0.02, 20), ylim=(2e-4, 1.5), title=r"$M = 2$, $\rho = 0.5$",
     )  # fmt: skip
     axes.legend(loc="lower left")
 
@@ -83,7 +83,7 @@ def _draw_tokens(axes, cube, limit):
         color, marker = TOKENS[int(tokens)]
         part = limit.sel(tokens=tokens).isel(replica=0)
         threshold = float(part.weak_threshold.max())
-        label = rf"$T = {tokens:g}$, $\bar\alpha_w = {threshold:.4f}$"
+        label = rf"$M = {tokens:g}$, $\bar\alpha_w = {threshold:.4f}$"
         banded_line(axes, part.rescaled_alpha, part.mmse, part.mmse_error, color, label)
         mark_threshold(axes, threshold, color)
         if tokens not in cube.tokens:

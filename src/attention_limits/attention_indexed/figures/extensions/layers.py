@@ -19,9 +19,9 @@ from attention_limits.plotting import (
 )
 
 _PANELS = {
-    "two_layers_skip": "softmax, T = 2",
-    "two_layers_tokens": "softmax, T = 3",
-    "two_layers_hardmax": "hardmax, T = 2",
+    "two_layers_skip": "softmax, M = 2",
+    "two_layers_tokens": "softmax, M = 3",
+    "two_layers_hardmax": "hardmax, M = 2",
 }
 # Curves of several skip strengths nearly coincide: thin lines over a thick one.
 _LOOKS = {

@@ -39,7 +39,7 @@ def draw(cubes):
     output_key(right)
     for axes, label in ((left, ESTIMATION), (right, GENERALISATION)):
         axes.set(xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$", ylabel=label)
-    left.set(ylim=(1e-2, 1.5), title=r"softmax, $T = 2$, $\rho = 0.5$")
+    left.set(ylim=(1e-2, 1.5), title=r"softmax, $M = 2$, $\rho = 0.5$")
     right.set(ylim=(2e-4, None))
     legend_below(figure, (left, right))
     return figure

@@ -66,7 +66,7 @@ def _compare(above, below, untied, tied, rectangular=None):
     amp_key(above, untied)
     mark_threshold(above, np.nan, KEY, label="exact recovery")
     output_key(below, same=name == "linear")
-    above.set(ylabel=ESTIMATION, ylim=(0, 1.08), title=rf"{name}, $T = {model(untied, 'tokens')}$, $\rho = {width:g}$")
+    above.set(ylabel=ESTIMATION, ylim=(0, 1.08), title=rf"{name}, $M = {model(untied, 'tokens')}$, $\rho = {width:g}$")
     below.set(ylabel=GENERALISATION, ylim=(0, None))
     for axes in (above, below):
         axes.locator_params(axis="x", nbins=6)

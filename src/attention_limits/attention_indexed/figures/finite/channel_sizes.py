@@ -72,7 +72,7 @@ def _rows(cube, text, theory):
     """
     if cube.sizes["dimension"] < 3:
         return
-    name = f"{text or _name(cube)}, $T = {model(cube, 'tokens')}$"
+    name = f"{text or _name(cube)}, $M = {model(cube, 'tokens')}$"
     for alpha in cube.alpha.values:
         if "unique" in cube and not (cube.unique.sel(alpha=alpha) == 1).all():
             continue

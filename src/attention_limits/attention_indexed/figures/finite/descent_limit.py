@@ -27,7 +27,7 @@ def draw(cubes):
     axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":", label="Bayes-optimal")
     axes.set(
         xlabel="$1/d$", ylabel="error / Bayes-optimal error", xlim=(-0.005, 1.06 / float(cube.dimension.min())),
-        title=rf"softmax, $T = 2$, $\rho = 0.5$, $\alpha = {alpha:g}$",
+        title=rf"softmax, $M = 2$, $\rho = 0.5$, $\alpha = {alpha:g}$",
     )  # fmt: skip
     axes.set_ylim(bottom=min(0.95, axes.get_ylim()[0]))
     shade_limit(axes)

@@ -46,7 +46,7 @@ def draw(cubes):
     axes.axhline(float(here.mmse_limit.max()), color="black", linewidth=0.8, linestyle=":", label="state evolution")
     axes.set(
         xlabel="$1/d$", ylabel=ESTIMATION, ylim=(0, None), xlim=(-0.02, 1.06 / dimension.min()),
-        title=rf"hardmax, $T = 2$, $\rho = 0.5$, $\alpha = {alpha:g}$",
+        title=rf"hardmax, $M = 2$, $\rho = 0.5$, $\alpha = {alpha:g}$",
     )  # fmt: skip
     shade_limit(axes)
     legend_below(figure, axes, ncols=2)

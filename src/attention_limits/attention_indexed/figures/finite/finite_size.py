@@ -40,7 +40,7 @@ def _draw_channel(axes, cube, channel):
     # The labels of more than three dimensions would overlap.
     labelled = cube.dimension.values[:: 1 if cube.sizes["dimension"] <= 3 else 2]
     axes.set(
-        xlabel="$1/d$", xticks=[0.0, *(1.0 / labelled)], title=rf"{channel}, $T = 2$, $\rho = 0.5$, damped",
+        xlabel="$1/d$", xticks=[0.0, *(1.0 / labelled)], title=rf"{channel}, $M = 2$, $\rho = 0.5$, damped",
         xlim=(-(1 + place) * STEP, 1.08 * largest),
     )  # fmt: skip
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:.3g}")

@@ -17,7 +17,7 @@ def draw(cubes):
     axes.plot(part.iteration, limit, "--", color=COLORS["bayes"], label="state evolution")
     axes.set(
         xlabel="undamped iteration", ylabel=ESTIMATION, ylim=(0, None),
-        title=rf"softmax, $T = 2$, $\rho = 0.5$, $\alpha = {float(part.alpha):g}$",
+        title=rf"softmax, $M = 2$, $\rho = 0.5$, $\alpha = {float(part.alpha):g}$",
     )  # fmt: skip
     legend_below(figure, axes, ncols=3)
     return figure

@@ -57,13 +57,13 @@ def draw(cubes):
             alpha, mean, deviation = SOFTMAX_AMP[tokens].T
             label = "published AMP (standard deviation)"
             published_points(axes, scale * alpha, mean, deviation, COLORS["amp"], label)
-        axes.set(title=f"$T = {tokens}$, AMP at $d = {setting(cube, 'matrix_amp', 'dimension')}$")
+        axes.set(title=f"$M = {tokens}$, AMP at $d = {setting(cube, 'matrix_amp', 'dimension')}$")
         _draw_outputs(below, cube, ratio, cubes[descent], scale)
         for panel in (axes, below):
-            panel.set(xlabel=r"equations per distinct entry of $S$, $\alpha (T^2 + T - 2)$", xlim=(0, 1.2))
+            panel.set(xlabel=r"equations per distinct entry of $S$, $\alpha (M^2 + M - 2)$", xlim=(0, 1.2))
         if set(published) - {tokens}:
             others = " and ".join(f"${number}$" for number in published)
-            axes.set_title(f"{axes.get_title()};\ncrosses: $T =$ {others}")
+            axes.set_title(f"{axes.get_title()};\ncrosses: $M =$ {others}")
     panels[0].set(ylabel=ESTIMATION, ylim=(0, None))
     outputs[0].set(ylabel=GENERALISATION, ylim=(0, None))
     legend_below(figure, (panels, outputs))
@@ -71,7 +71,7 @@ def draw(cubes):
 
 
 def equations(tokens):
-    """Equations of one output of the softmax, K = T^2 + T - 2."""
+    """Equations of one output of the softmax, K = M^2 + M - 2."""
     return tokens**2 + tokens - 2
 
 

@@ -12,7 +12,7 @@ def draw(cubes):
     for (above, below), name in zip(panels.T, ("fig4_tokens4", "fig4_tokens5"), strict=True):
         draw_widths(above, cubes[name])
         draw_outputs(below, cubes[name])
-        above.set_title(f"$T = {model(cubes[name], 'tokens')}$")
+        above.set_title(f"$M = {model(cubes[name], 'tokens')}$")
     panels[1, 0].set_ylim(0, 1.05 * _largest(cubes))
     legend_below(figure, panels)
     for axes in panels[:, 1]:
