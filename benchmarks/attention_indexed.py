@@ -115,7 +115,7 @@ def amp_row(dimension, alpha, repeats, iterations=10):
 
 
 def amp_tensor_row(dimension, repeats):
-    """Seconds of the sums over samples of an AMP iteration, and the memory of the n d^2 T^2 tensor, alpha = 1."""
+    """Seconds of the sums over samples of an AMP iteration, and the memory of the n d^2 M^2 tensor, alpha = 1."""
     rng = np.random.default_rng(1)
     _, S = draw_weights(dimension, round(RATIO * dimension), rng)
     X = draw_sequences(dimension**2, TOKENS, dimension, rng)

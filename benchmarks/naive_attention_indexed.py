@@ -10,14 +10,14 @@ from scipy.integrate import dblquad
 
 
 def tensor(sequences):
-    """F (n, d, d, T, T) with h = sum_ij F_ij S_ij: (x_ai x_bj - delta_ab delta_ij) / sqrt(d)."""
+    """F (n, d, d, M, M) with h = sum_ij F_ij S_ij: (x_ai x_bj - delta_ab delta_ij) / sqrt(d)."""
     _, tokens, dimension = sequences.shape
     outer = np.einsum("nai,nbj->nijab", sequences, sequences)
     return (outer - np.einsum("ij,ab->ijab", np.eye(dimension), np.eye(tokens))) / np.sqrt(dimension)
 
 
 def tensor_fields(F, S):
-    """h (n, T, T)."""
+    """h (n, M, M)."""
     return np.einsum("nijab,ij->nab", F, S, optimize=True)
 
 

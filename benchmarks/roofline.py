@@ -89,7 +89,7 @@ def encoder(limits, repeats, sites=20, colors=20, layers=3, count=1000, batch=10
 
 
 def matrix_amp_iteration(limits, repeats, dimension=100, alpha=0.5, tokens=2, iterations=10):
-    """Two products of all tokens but one of each sequence, (n (T - 1), d), with a (d, d) matrix in single precision; one
+    """Two products of all tokens but one of each sequence, (n (M - 1), d), with a (d, d) matrix in single precision; one
     eigendecomposition in double precision."""
     channel = make_channel("softmax", tokens)
     sizes = Sizes(round(alpha * dimension**2), dimension, dimension // 2)

@@ -1,7 +1,7 @@
 """Attention of extensive width: one point of the learning curve of hardmax attention, by a plain fixed point.
 
 Model (Boncoraglio, Troiani, Erba, Zdeborová 2025, arXiv:2506.01582): S = W W^T / sqrt(r d) with a standard normal W (d, r),
-rho = r / d; n = alpha d^2 samples of T = 2 standard normal tokens x_a in R^d; h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d).
+rho = r / d; n = alpha d^2 samples of M = 2 standard normal tokens x_a in R^d; h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d).
 Hardmax shows which entry of each row of h is the largest: the output is s_1 = sign(h_11 - h_12), s_2 = sign(h_22 - h_12).
 
 State evolution of the error V = ||S - S_hat||^2 / d, which is 1 without data, with Q = tr S^2 / d = 1 + rho:

@@ -86,7 +86,7 @@ def errors_of_starts(scored, output, sizes, count: int) -> tuple[np.ndarray, flo
 
 
 def _fresh(channel, dimensions, count, generator):
-    """`count` sequences (n, T, d) in pieces, with the keys of untied attention or None."""
+    """`count` sequences (n, M, d) in pieces, with the keys of untied attention or None."""
     size = max(1, _ROWS // channel.tokens)
     for first in range(0, count, size):
         shape = min(size, count - first), channel.tokens

@@ -56,7 +56,7 @@ class Dataset:
 
     Attributes
     ----------
-    sequences : array (n, T, d)
+    sequences : array (n, M, d)
         X, standard normal, in single precision.
     teacher : array (d, d) or (L, d, d)
         S, of each of L layers.
@@ -64,7 +64,7 @@ class Dataset:
         Outputs as `channel.observe` gives them, or `model.observed` of several layers.
     prior : prior.Prior
         The law of S.
-    keys : array (n, T, d) or None
+    keys : array (n, M, d) or None
         Z, the tokens of the keys; None where they are those of the queries, X. Their dimension may be another one.
     """
 
@@ -106,16 +106,16 @@ def refine(
 
     Parameters
     ----------
-    sequences : array (n, T, d)
+    sequences : array (n, M, d)
     estimate : array (d, d)
         The old S_hat.
-    G : array (n, T, T)
+    G : array (n, M, M)
         Gradients of the channel.
     q_hat : float
         Precision 1 / D.
     prior : prior.Prior
         The law of S.
-    keys : array (n, T, d) or None
+    keys : array (n, M, d) or None
         As in `Dataset`.
     shift_free : bool
         Whether the sum of all G_ab of a sequence is zero; only without keys.
@@ -187,7 +187,7 @@ class Step(NamedTuple):
         S_hat; None where the iteration has diverged, and the other values do not count.
     predicted : float or array (L,)
         V of each layer.
-    onsager : array (n, T, T) or (n, L, T, T)
+    onsager : array (n, M, M) or (n, L, M, M)
         2 V' G.
     residual : float
         As in `AmpRun`.

@@ -1,7 +1,7 @@
 """Sums over the samples of a data set, for message passing: scores of all sequences, and their gradient with respect to S.
 
-Both are a product of the n T x d matrix of all tokens with d columns, in pieces that stay in the cache, and products of the
-tokens of each sequence. Where a constant in the scores of a sequence changes nothing, n (T - 1) rows suffice. The sums have the
+Both are a product of the n M x d matrix of all tokens with d columns, in pieces that stay in the cache, and products of the
+tokens of each sequence. Where a constant in the scores of a sequence changes nothing, n (M - 1) rows suffice. The sums have the
 precision of the tokens. In single precision the scores have errors of about 1e-6; message passing stops at predicted errors of
 1e-6, where the scores still scatter by 1e-3.
 """
@@ -25,7 +25,7 @@ _ROWS = 2048
 
 
 def all_scores(sequences: np.ndarray, matrix: np.ndarray, keys: np.ndarray | None = None) -> np.ndarray:
-    """`model.scores.scores` (n, T, T) of all sequences X (n, T, d), `matrix` (d, d) and `keys`, without an array of the size
+    """`model.scores.scores` (n, M, M) of all sequences X (n, M, d), `matrix` (d, d) and `keys`, without an array of the size
     of X.
 
     Without keys the matrix is symmetric.
@@ -44,7 +44,7 @@ def all_scores(sequences: np.ndarray, matrix: np.ndarray, keys: np.ndarray | Non
 
 
 def shifted_scores(sequences: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """`all_scores` without keys, minus a constant of each sequence: x_T^T S x_T / sqrt(d), T the last token."""
+    """`all_scores` without keys, minus a constant of each sequence: x_M^T S x_M / sqrt(d), M the last token."""
     _, tokens, dimension = sequences.shape
     h = np.empty((len(sequences), tokens, tokens))
     narrow = matrix.astype(sequences.dtype)
@@ -64,9 +64,9 @@ def _scaled(h, matrix, symmetric):
 
 
 def backward(sequences: np.ndarray, G: np.ndarray, keys: np.ndarray | None = None) -> np.ndarray:
-    """sum_mu sum_ab G_ab (x_a x_b^T - delta_ab I) / sqrt(d), (d, d), of `sequences` X (n, T, d) and symmetric G (n, T, T).
+    """sum_mu sum_ab G_ab (x_a x_b^T - delta_ab I) / sqrt(d), (d, d), of `sequences` X (n, M, d) and symmetric G (n, M, M).
 
-    With `keys` Z (n, T, d_k) and any G it is sum_mu sum_ab G_ab x_a z_b^T / sqrt(d), (d_q, d_k), d its `effective_side`.
+    With `keys` Z (n, M, d_k) and any G it is sum_mu sum_ab G_ab x_a z_b^T / sqrt(d), (d_q, d_k), d its `effective_side`.
     """
     _, tokens, dimension = sequences.shape
     width = dimension if keys is None else keys.shape[2]
@@ -84,7 +84,7 @@ def shifted_backward(sequences: np.ndarray, G: np.ndarray) -> np.ndarray:
     """`backward` of `sequences` and symmetric G without keys, where the sum of all G_ab of a sequence is zero: a constant in its
     scores changes nothing.
 
-    Then sum_ab G_ab x_a x_b^T is the symmetric part of sum_{b<T} [sum_{a<T} G_ab x_a + (g_b + G_Tb) x_T] (x_b - x_T)^T, g_b the
+    Then sum_ab G_ab x_a x_b^T is the symmetric part of sum_{b<M} [sum_{a<M} G_ab x_a + (g_b + G_Mb) x_M] (x_b - x_M)^T, g_b the
     sum over all a of G_ab.
     """
     _, tokens, dimension = sequences.shape

@@ -8,7 +8,7 @@ from attention_limits.numerics.compiled import REORDERED, njit
 
 @njit(fastmath=REORDERED)
 def token_products(x, y, out):
-    """out[m, a, b] = sum_c y[m, a, c] x[m, b, c], of x and y (n, T, d), into out (n, T, T)."""
+    """out[m, a, b] = sum_c y[m, a, c] x[m, b, c], of x and y (n, M, d), into out (n, M, M)."""
     count, tokens, dimension = x.shape
     for m in range(count):
         for a in range(tokens):
@@ -21,7 +21,7 @@ def token_products(x, y, out):
 
 @njit(fastmath=REORDERED)
 def symmetric_products(x, y, out):
-    """`token_products` of x and y (n, T, d) into out (n, T, T), where they are symmetric in a and b."""
+    """`token_products` of x and y (n, M, d) into out (n, M, M), where they are symmetric in a and b."""
     count, tokens, dimension = x.shape
     for m in range(count):
         for a in range(tokens):
@@ -34,7 +34,7 @@ def symmetric_products(x, y, out):
 
 @njit(fastmath=REORDERED)
 def mix_tokens(G, x, out):
-    """out[m, a] = sum_b G[m, a, b] x[m, b], of G (n, T, T) and x (n, T, d) in the same precision, into out (n, T, d)."""
+    """out[m, a] = sum_b G[m, a, b] x[m, b], of G (n, M, M) and x (n, M, d) in the same precision, into out (n, M, d)."""
     count, tokens, dimension = x.shape
     for m in range(count):
         for a in range(tokens):
@@ -49,7 +49,7 @@ def mix_tokens(G, x, out):
 
 @njit
 def differences(x, out):
-    """out[m, b] = x[m, b] - x[m, T - 1], of x (n, T, d), into out (n, T - 1, d)."""
+    """out[m, b] = x[m, b] - x[m, M - 1], of x (n, M, d), into out (n, M - 1, d)."""
     count, tokens, dimension = x.shape
     for m in range(count):
         for b in range(tokens - 1):
@@ -59,9 +59,9 @@ def differences(x, out):
 
 @njit(fastmath=REORDERED)
 def shifted_products(x, y, out):
-    """out[m, a, b] = x_a^T S x_b - x_T^T S x_T into out (n, T, T), of x (n, T, d) and y (n, T - 1, d), y_b = S (x_b - x_T).
+    """out[m, a, b] = x_a^T S x_b - x_M^T S x_M into out (n, M, M), of x (n, M, d) and y (n, M - 1, d), y_b = S (x_b - x_M).
 
-    It is x_a . y_b + x_T . y_a for a, b < T, and x_T . y_a for b = T.
+    It is x_a . y_b + x_M . y_a for a, b < M, and x_M . y_a for b = M.
     """
     count, tokens, dimension = x.shape
     last = tokens - 1
@@ -81,9 +81,9 @@ def shifted_products(x, y, out):
 
 @njit(fastmath=REORDERED)
 def mix_differences(G, x, out):
-    """out[m, b] = sum_{a<T} G[m, a, b] x[m, a] + (g_b + G[m, T, b]) x[m, T], g_b the sum over all a of G[m, a, b].
+    """out[m, b] = sum_{a<M} G[m, a, b] x[m, a] + (g_b + G[m, M, b]) x[m, M], g_b the sum over all a of G[m, a, b].
 
-    G is (n, T, T), x (n, T, d) of the same precision, out (n, T - 1, d).
+    G is (n, M, M), x (n, M, d) of the same precision, out (n, M - 1, d).
     """
     count, tokens, dimension = x.shape
     last = tokens - 1

@@ -3,7 +3,7 @@ arXiv:2506.01582).
 
     G = E[h - omega | y] / (2 V),    information(V, Q) = E 4 sum_ab G_ab^2
 
-G is the gradient (T x T), Q the prior variance of a score off the diagonal. The information is the precision that one sample
+G is the gradient (M x M), Q the prior variance of a score off the diagonal. The information is the precision that one sample
 gains, per d^2.
 
 In reading order:

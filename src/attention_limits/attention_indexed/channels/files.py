@@ -186,5 +186,5 @@ def _text(values):
 
 
 def symmetric(generator, shape):
-    """Symmetric matrices of the `shape` (n, T, T), of variance 2 on the diagonal and 1 off it, from the numpy `generator`."""
+    """Symmetric matrices of the `shape` (n, M, M), of variance 2 on the diagonal and 1 off it, from the numpy `generator`."""
     return SYMMETRIC.scores(generator.standard_normal(shape), 1.0)

@@ -18,7 +18,7 @@ FEWEST_NODES = 20.0
 
 @dataclass(frozen=True)
 class Linear:
-    """y = h, of T = `tokens` tokens: a `Posterior`."""
+    """y = h, of M = `tokens` tokens: a `Posterior`."""
 
     tokens: int
     law = SYMMETRIC
@@ -29,7 +29,7 @@ class Linear:
 
     @property
     def equations(self) -> int:
-        """K = T (T + 1): each of the T (T + 1) / 2 entries counts twice."""
+        """K = M (M + 1): each of the M (M + 1) / 2 entries counts twice."""
         return self.tokens * (self.tokens + 1)
 
     def information(self, V, Q):
@@ -45,23 +45,23 @@ class Linear:
         return h
 
     def distance(self, mixing, nodes):
-        """T (T - 1 + v) |M_1 - M_2|^2 for the rows of M = `mixing` (2, 2), v the variance of the diagonal. `nodes` are not
+        """M (M - 1 + v) |A_1 - A_2|^2 for the rows of A = `mixing` (2, 2), v the variance of the diagonal. `nodes` are not
         used."""
         entries = self.tokens * (self.tokens - 1 + int(self.law.diagonal))
         return entries * float(np.sum((mixing[0] - mixing[1]) ** 2)), 0.0
 
     def observe(self, h, generator=None):
-        """The outputs of scores h (n, T, T): array of the same shape. Nothing is random, `generator` is not used."""
+        """The outputs of scores h (n, M, M): array of the same shape. Nothing is random, `generator` is not used."""
         return h
 
     def gradient(self, observed, omega, V):
-        """G = (h - omega) / (2 V) given outputs `observed` and omega, both (n, T, T)."""
+        """G = (h - omega) / (2 V) given outputs `observed` and omega, both (n, M, M)."""
         G = self._residual(observed, omega)
         G /= 2.0 * V
         return Gradient(G, squares(G) / len(G))
 
     def variance(self, observed, omega):
-        """V from the distance of the outputs `observed` to omega, both (n, T, T): sum (h - omega)^2 / (K n)."""
+        """V from the distance of the outputs `observed` to omega, both (n, M, M): sum (h - omega)^2 / (K n)."""
         return squares(self._residual(observed, omega)) / (self.equations * len(omega))
 
     def _residual(self, observed, omega):
@@ -70,7 +70,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class NoisyLinear(Linear):
-    """y = h + sqrt(noise) Z, of T = `tokens` tokens, noise > 0, Z standard normal and not symmetric: a `Posterior`.
+    """y = h + sqrt(noise) Z, of M = `tokens` tokens, noise > 0, Z standard normal and not symmetric: a `Posterior`.
 
     The mean of y_ab and y_ba has the noise of variance noise / 2: V + noise / 2 takes the place of V.
     """
@@ -83,19 +83,19 @@ class NoisyLinear(Linear):
         return None
 
     def information(self, V, Q):
-        """T (T + 1) / (V + noise / 2) at posterior variance V (...), for every prior variance Q."""
+        """M (M + 1) / (V + noise / 2) at posterior variance V (...), for every prior variance Q."""
         return self.tokens * (self.tokens + 1) / (V + 0.5 * self.noise)
 
     def observe(self, h, generator):
-        """y of scores h (n, T, T), array of the same shape, with noise from the numpy.random.Generator `generator`."""
+        """y of scores h (n, M, M), array of the same shape, with noise from the numpy.random.Generator `generator`."""
         return h + np.sqrt(self.noise) * generator.standard_normal(h.shape)
 
     def gradient(self, observed, omega, V):
-        """G = (y + y^T - 2 omega) / (4 V + 2 noise) given outputs `observed` y and omega, both (n, T, T)."""
+        """G = (y + y^T - 2 omega) / (4 V + 2 noise) given outputs `observed` y and omega, both (n, M, M)."""
         return super().gradient(observed, omega, V + 0.5 * self.noise)
 
     def variance(self, observed, omega):
-        """None: the residual of `observed` and omega, both (n, T, T), is mostly noise."""
+        """None: the residual of `observed` and omega, both (n, M, M), is mostly noise."""
         return None
 
     def _residual(self, observed, omega):
@@ -112,19 +112,19 @@ class Softmax(Linear):
 
     @property
     def equations(self) -> int:
-        """K = T^2 + T - 2: the output does not determine the constant."""
+        """K = M^2 + M - 2: the output does not determine the constant."""
         return self.tokens**2 + self.tokens - 2
 
     def output(self, h):
-        """softmax(beta h) by rows of scores h (n, T, T)."""
+        """softmax(beta h) by rows of scores h (n, M, M)."""
         return attention(h, self.beta)
 
     def distance(self, mixing, nodes):
-        """As in `Posterior`, a mean over `nodes` of `score_law.row_nodes`; M = `mixing` (2, 2)."""
+        """As in `Posterior`, a mean over `nodes` of `score_law.row_nodes`; A = `mixing` (2, 2)."""
         return softmax_distance(self.tokens, self.beta, mixing, nodes)
 
     def observe(self, h, generator=None):
-        """h up to a constant, from log y of scores h (n, T, T): array of the same shape. Nothing is random, `generator` is not
+        """h up to a constant, from log y of scores h (n, M, M): array of the same shape. Nothing is random, `generator` is not
         used."""
         logs = log_attention(h, self.beta)
         # log y = beta h up to a constant by row; the symmetry of h determines the differences of the constants.
@@ -136,7 +136,7 @@ class Softmax(Linear):
 
 
 def centred(observed: np.ndarray, omega: np.ndarray, groups: int = 1) -> np.ndarray:
-    """`observed` - `omega`, both (n, T, T), minus its mean over all entries, or over each of `groups` = T rows."""
+    """`observed` - `omega`, both (n, M, M), minus its mean over all entries, or over each of `groups` = M rows."""
     residual = observed - omega
     flat = residual.reshape(len(residual) * groups, -1)
     # A product with ones is faster than a mean over a short axis.
@@ -151,9 +151,9 @@ def squares(array: np.ndarray) -> float:
 
 
 def softmax_distance(tokens: int, beta: float, mixing: np.ndarray, nodes: np.ndarray) -> tuple[float, float]:
-    """E ||f(h) - f(h')||_F^2 of a softmax at T = `tokens` and `beta`, and its standard error over the scramblings.
+    """E ||f(h) - f(h')||_F^2 of a softmax at M = `tokens` and `beta`, and its standard error over the scramblings.
 
-    M = `mixing` (2, 2), `nodes` of `row_nodes`. Both are NaN where fewer than `FEWEST_NODES` effective nodes carry the mean.
+    A = `mixing` (2, 2), `nodes` of `row_nodes`. Both are NaN where fewer than `FEWEST_NODES` effective nodes carry the mean.
     """
     pair = beta * np.tensordot(mixing, nodes, axes=1)
     # The entry of the diagonal has the exponent zero.

@@ -56,7 +56,7 @@ def make_channel(name: str, tokens: int, beta: float = 1.0, untied: bool = False
     Parameters
     ----------
     tokens : int
-        T >= 1; at least 2 for softmax and hardmax.
+        M >= 1; at least 2 for softmax and hardmax.
     beta : float
         Inverse temperature of the softmax, > 0.
     untied : bool
@@ -67,7 +67,7 @@ def make_channel(name: str, tokens: int, beta: float = 1.0, untied: bool = False
     Raises
     ------
     ValueError
-        If there is no channel of this name, tied or untied, with this noise; if beta <= 0, or T is not from the `LEAST_TOKENS`
+        If there is no channel of this name, tied or untied, with this noise; if beta <= 0, or M is not from the `LEAST_TOKENS`
         to the `MOST_TOKENS` of the channel.
     """
     if tokens < 1 or not 0 < beta < np.inf:

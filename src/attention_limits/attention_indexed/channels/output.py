@@ -18,16 +18,16 @@ from attention_limits.attention_indexed.model.scores import over_last
 
 @dataclass(frozen=True)
 class OutputChannel:
-    """An output of the symmetric scores h of T = `tokens` tokens. Derive a frozen dataclass; its fields are the parameters."""
+    """An output of the symmetric scores h of M = `tokens` tokens. Derive a frozen dataclass; its fields are the parameters."""
 
     tokens: int
 
     def output(self, h: np.ndarray) -> np.ndarray:
-        """The mean output given scores h (..., T, T): array (..., any shape). Generalisation errors are its distances."""
+        """The mean output given scores h (..., M, M): array (..., any shape). Generalisation errors are its distances."""
         raise NotImplementedError
 
     def draw(self, h: np.ndarray, generator) -> np.ndarray:
-        """Outputs y (n, ...) of scores h (n, T, T), random from the numpy `generator`; without override f(h) itself."""
+        """Outputs y (n, ...) of scores h (n, M, M), random from the numpy `generator`; without override f(h) itself."""
         return self.output(h)
 
 
@@ -49,19 +49,19 @@ class GaussianNoise:
 
     @property
     def tokens(self) -> int:
-        """T."""
+        """M."""
         return self.clean.tokens
 
     def output(self, h):
-        """f(h) of scores h (..., T, T), without the noise."""
+        """f(h) of scores h (..., M, M), without the noise."""
         return self.clean.output(h)
 
     def draw(self, h, generator):
-        """Outputs (n, ...) of scores h (n, T, T), with noise from the numpy `generator`."""
+        """Outputs (n, ...) of scores h (n, M, M), with noise from the numpy `generator`."""
         clean = self.clean.output(h)
         return clean + np.sqrt(self.noise) * generator.standard_normal(clean.shape)
 
     def log_likelihood(self, observed, h):
-        """-||y - f(h)||^2 / (2 noise), (n, S), of `observed` y (n, ...) and scores h (n, S, T, T)."""
+        """-||y - f(h)||^2 / (2 noise), (n, S), of `observed` y (n, ...) and scores h (n, S, M, M)."""
         squares = (observed[:, None] - self.clean.output(h)) ** 2
         return over_last(np.add, squares.reshape(*squares.shape[:2], -1)) / (-2.0 * self.noise)

@@ -7,7 +7,7 @@ A channel is the information of an output y on its scores h, which have the mean
 Entries of symmetric h are independent given the data, of variance 2 V on the diagonal and V off it; `channels.untied` has the
 channels of untied attention. A channel gives the gradient
 
-    G = E[h - omega | y] / (2 V),    a symmetric T x T matrix,
+    G = E[h - omega | y] / (2 V),    a symmetric M x M matrix,
 
 and the precision gained per sample and d^2, E[4 sum_ab G_ab^2] = information(V, Q), Q the prior variance off the diagonal. (G
 is the derivative of log P(y) with respect to omega, halved off the diagonal, whose entries count twice.) Source: Boncoraglio,
@@ -28,7 +28,7 @@ class Gradient:
 
     Attributes
     ----------
-    G : array (n, T, T)
+    G : array (n, M, M)
     power : float
         An estimate of the mean over samples of sum_ab G_ab^2. Noise of G does not bias it.
     resolved : float
@@ -41,7 +41,7 @@ class Gradient:
 
 
 class Channel(Protocol):
-    """A channel of T = `tokens` tokens, as the state evolution needs it.
+    """A channel of M = `tokens` tokens, as the state evolution needs it.
 
     `law` is that of its scores. A sample gives K = `equations` equations, information(V, Q) = K / V, or None where an output is
     coarser. `ties` is the limit of information sqrt(V Q) at small V, or None where the information has another law.
@@ -71,19 +71,19 @@ class Posterior(Channel, Protocol):
     shift_free: bool
 
     def output(self, h: np.ndarray) -> np.ndarray:
-        """The output f(h) of scores h (n, T, T): array of the same shape."""
+        """The output f(h) of scores h (n, M, M): array of the same shape."""
 
     def distance(self, mixing: np.ndarray, nodes) -> tuple[float, float]:
-        """E ||f(h) - f(h')||_F^2 of the pair of rows of `generalization`, M = `mixing` (2, 2), and its uncertainty.
+        """E ||f(h) - f(h')||_F^2 of the pair of rows of `generalization`, A = `mixing` (2, 2), and its uncertainty.
 
         `nodes` are those of `score_law.row_nodes`.
         """
 
     def observe(self, h: np.ndarray, generator) -> np.ndarray:
-        """The outputs of scores h (n, T, T) as `gradient` reads them; the numpy `generator` draws random ones."""
+        """The outputs of scores h (n, M, M) as `gradient` reads them; the numpy `generator` draws random ones."""
 
     def gradient(self, observed: np.ndarray, omega: np.ndarray, V: float) -> Gradient:
-        """G given outputs `observed` (n, ...), as in `observe`, and omega (n, T, T)."""
+        """G given outputs `observed` (n, ...), as in `observe`, and omega (n, M, M)."""
 
     def variance(self, observed: np.ndarray, omega: np.ndarray) -> float | None:
-        """V from the distance of the outputs `observed` (n, ...) to omega (n, T, T), or None where they do not determine it."""
+        """V from the distance of the outputs `observed` (n, ...) to omega (n, M, M), or None where they do not determine it."""

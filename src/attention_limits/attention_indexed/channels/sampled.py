@@ -96,26 +96,26 @@ class SampledChannel:
         self._nodes = self._scramblings(1, 2)
 
     def output(self, h):
-        """The mean output f(h) of scores h (..., T, T)."""
+        """The mean output f(h) of scores h (..., M, M)."""
         return self.model.output(h)
 
     def observe(self, h, generator):
-        """Outputs (n, ...) of scores h (n, T, T), random from the numpy `generator`."""
+        """Outputs (n, ...) of scores h (n, M, M), random from the numpy `generator`."""
         return self.model.draw(h, generator)
 
     def variance(self, observed, omega):
-        """None: outputs of any kind, `observed` (n, ...), have no distance to omega (n, T, T)."""
+        """None: outputs of any kind, `observed` (n, ...), have no distance to omega (n, M, M)."""
         return None
 
     def gradient(self, observed, omega, V):
-        """G given outputs `observed` (n, ...), omega (n, T, T) and V > 0."""
+        """G given outputs `observed` (n, ...), omega (n, M, M) and V > 0."""
         first, second, effective = self.deviations(observed, omega, V)
         G = (first + second) / (4.0 * np.sqrt(V))
         power = float(np.sum(first * second) / (4.0 * V * len(omega)))
         return Gradient(G, power, float(np.mean(effective >= FEWEST)))
 
     def deviations(self, observed, omega, V, nodes=None):
-        """Two independent estimates of E[h - omega | y] / sqrt(V), (n, T, T), and the effective nodes of each output, (n,).
+        """Two independent estimates of E[h - omega | y] / sqrt(V), (n, M, M), and the effective nodes of each output, (n,).
 
         `observed` holds the outputs y (n, ...), `nodes` two scramblings of the scores; None: always the same two. The effective
         number of nodes is the smaller one of both estimates; infinite for an exact posterior, zero where that is not finite.
@@ -177,7 +177,7 @@ class SampledChannel:
         return float(known.min(initial=1.0))
 
     def distance(self, mixing, nodes):
-        """E ||f(h) - f(h')||^2 of `mixing` (2, 2) as in `protocol.Posterior`; sampled outputs have nodes of all T x T scores."""
+        """E ||f(h) - f(h')||^2 of `mixing` (2, 2) as in `protocol.Posterior`; sampled outputs have nodes of all M x M scores."""
         if self._distance is not None:
             return self._distance(mixing, nodes)
         means = []
@@ -202,7 +202,7 @@ class SampledChannel:
         return made
 
     def _matrix(self, entries):
-        """Symmetric (..., T, T) of standard normal `entries` (..., T (T + 1) / 2), variance 2 on the diagonal and 1 off it."""
+        """Symmetric (..., M, M) of standard normal `entries` (..., M (M + 1) / 2), variance 2 on the diagonal and 1 off it."""
         result = np.empty((*entries.shape[:-1], self.tokens, self.tokens))
         first, second = self._entries
         result[..., first, second] = result[..., second, first] = entries * self._widths

@@ -1,6 +1,6 @@
 """Channels of untied attention: scores h_ab = x_a^T S z_b / sqrt(d) without symmetry (`score_law.UNSYMMETRIC`).
 
-All T^2 scores are independent given the data, of variance V. With g_ab the derivative of log P(y) with respect to omega_ab,
+All M^2 scores are independent given the data, of variance V. With g_ab the derivative of log P(y) with respect to omega_ab,
 
     G = E[h - omega | y] / (2 V) = g / 2,    information(V, Q) = E sum_ab g_ab^2 = E 4 sum_ab G_ab^2,
 
@@ -20,13 +20,13 @@ from attention_limits.attention_indexed.model.scores import log_attention
 
 @dataclass(frozen=True)
 class UntiedLinear(Linear):
-    """y = h, of T = `tokens` tokens: a `Posterior`."""
+    """y = h, of M = `tokens` tokens: a `Posterior`."""
 
     law = UNSYMMETRIC
 
     @property
     def equations(self) -> int:
-        """K = T^2."""
+        """K = M^2."""
         return self.tokens**2
 
 
@@ -42,19 +42,19 @@ class UntiedNoisyLinear(UntiedLinear):
         return None
 
     def information(self, V, Q):
-        """T^2 / (V + noise) at posterior variance V (...), for every prior variance Q."""
+        """M^2 / (V + noise) at posterior variance V (...), for every prior variance Q."""
         return self.tokens**2 / (V + self.noise)
 
     def observe(self, h, generator):
-        """y of scores h (n, T, T), array of the same shape, with noise from the numpy.random.Generator `generator`."""
+        """y of scores h (n, M, M), array of the same shape, with noise from the numpy.random.Generator `generator`."""
         return h + np.sqrt(self.noise) * generator.standard_normal(h.shape)
 
     def gradient(self, observed, omega, V):
-        """G = (y - omega) / (2 V + 2 noise) given outputs `observed` y and omega, both (n, T, T)."""
+        """G = (y - omega) / (2 V + 2 noise) given outputs `observed` y and omega, both (n, M, M)."""
         return super().gradient(observed, omega, V + self.noise)
 
     def variance(self, observed, omega):
-        """None: the residual of `observed` and omega, both (n, T, T), is mostly noise."""
+        """None: the residual of `observed` and omega, both (n, M, M), is mostly noise."""
         return None
 
 
@@ -66,11 +66,11 @@ class UntiedSoftmax(Softmax):
 
     @property
     def equations(self) -> int:
-        """K = T (T - 1): the output does not determine the T constants."""
+        """K = M (M - 1): the output does not determine the M constants."""
         return self.tokens * (self.tokens - 1)
 
     def observe(self, h, generator=None):
-        """h up to a constant by row, from log y of scores h (n, T, T): array of the same shape. Nothing is random, `generator`
+        """h up to a constant by row, from log y of scores h (n, M, M): array of the same shape. Nothing is random, `generator`
         is not used."""
         return log_attention(h, self.beta) / self.beta
 

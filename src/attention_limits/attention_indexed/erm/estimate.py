@@ -33,7 +33,7 @@ PLACES = 101
 class Task:
     """The problem of a `teacher` of `teachers.laws`, or rho of a tied one.
 
-    tau = `score_noise`, T = `tokens`, and beta, None for linear outputs.
+    tau = `score_noise`, M = `tokens`, and beta, None for linear outputs.
     """
 
     teacher: float | Tied | OfSpectrum | Untied
@@ -158,7 +158,7 @@ def with_node_errors(rows: list[dict], parts: list[list[dict]]) -> list[dict]:
 
 
 def _mixing(task, overlaps):
-    """M of `generalization` for the pair of the score of S* and that of S."""
+    """A of `generalization` for the pair of the score of S* and that of S."""
     q, m = overlaps.q, overlaps.m
     along = m / np.sqrt(q) if q > 0 else 0.0
     return np.array([[along, np.sqrt(max(task.law.Q - along**2, 0.0))], [np.sqrt(q), 0.0]])

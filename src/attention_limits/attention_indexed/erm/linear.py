@@ -1,13 +1,13 @@
 """State evolution of weight decay with linear outputs, and of its limit of vanishing decay.
 
 The objective is sum_mu ||y_mu - h_mu(S)||_F^2 + lambda d tr S over S >= 0, with scores h of `model` and y = h* + sqrt(tau) xi, xi
-symmetric of variance 2 on the diagonal and 1 off it. With K = T (T + 1) equations per sample (T^2 without
+symmetric of variance 2 on the diagonal and 1 off it. With K = M (M + 1) equations per sample (M^2 without
 symmetry, `teachers.laws`) and the moments of `spectral`
 
     alpha K delta^2 = mse + tau,    eps = lambda / (2 (alpha K - Theta)),    mse = ||(S* + delta Z - eps)_+ - S*||^2 / d.
 
 lambda -> 0: eps = 0 where Theta(delta, 0) <= alpha K; otherwise the estimate interpolates the data, and Theta(delta, eps) = alpha
-K. A softmax without decay interpolates the same way with K = T^2 + T - 2, because its output is the score up to one constant.
+K. A softmax without decay interpolates the same way with K = M^2 + M - 2, because its output is the score up to one constant.
 
 The best lambda at given delta makes mse stationary in eps: eps rank = 2 delta^2 int_eps Re g mu.
 

@@ -37,7 +37,7 @@ _LEAST_REST = 0.01
 
 
 def score_basis(tokens: int, symmetric: bool = True) -> np.ndarray:
-    """Orthonormal basis (k, T, T) of the symmetric T x T matrices, T = `tokens`, whose entries sum to zero.
+    """Orthonormal basis (k, M, M) of the symmetric M x M matrices, M = `tokens`, whose entries sum to zero.
 
     Not `symmetric`: of all matrices whose rows sum to zero.
     """
@@ -57,7 +57,7 @@ def score_basis(tokens: int, symmetric: bool = True) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Problem:
-    """alpha > 0, lambda = `decay` > 0, tau = `score_noise` >= 0, the `teacher` or its rho, T = `tokens` and `beta`.
+    """alpha > 0, lambda = `decay` > 0, tau = `score_noise` >= 0, the `teacher` or its rho, M = `tokens` and `beta`.
 
     The outputs have inverse temperature beta, in the data and in the model that is trained.
     """
@@ -93,7 +93,7 @@ class Nodes:
     ----------
     first, second : array (n, k)
         Coordinates of omega, and of h given omega, both of unit variance.
-    basis : array (k, T, T)
+    basis : array (k, M, M)
         Basis of the scores, that of `score_basis`.
     """
 
@@ -108,7 +108,7 @@ class Nodes:
 
 
 def score_nodes(tokens: int, count: int, generator, symmetric: bool = True) -> Nodes:
-    """`count` scrambled Sobol nodes from the numpy.random.Generator `generator`, and their negatives, of T = `tokens` tokens.
+    """`count` scrambled Sobol nodes from the numpy.random.Generator `generator`, and their negatives, of M = `tokens` tokens.
 
     The scores are `symmetric` or not.
     """
@@ -235,7 +235,7 @@ def _overlaps(problem, found):
 
 
 def start_equations(problem: Problem) -> float:
-    """alpha (T^2 + T - 2), or alpha T (T - 1) without symmetry: equations of the linear problem where the iteration starts."""
+    """alpha (M^2 + M - 2), or alpha M (M - 1) without symmetry: equations of the linear problem where the iteration starts."""
     T = problem.tokens
     return problem.alpha * (T**2 + T - 2 if problem.law.symmetric else T * (T - 1))
 
@@ -246,7 +246,7 @@ def start_decay(problem: Problem) -> float:
 
 
 def _slope(problem):
-    """beta^2 / (T (T + 1)), or beta^2 / T^2 without symmetry: a softmax of T equal scores has the slope beta / T."""
+    """beta^2 / (M (M + 1)), or beta^2 / M^2 without symmetry: a softmax of M equal scores has the slope beta / M."""
     T = problem.tokens
     return problem.beta**2 / (T * (T + 1) if problem.law.symmetric else T**2)
 

@@ -2,8 +2,8 @@
 
     u(y, omega) = argmin_u  ||y - softmax(beta u)||_F^2 + ||u - omega||_F^2 / (4 V),
 
-u and omega symmetric T x T without their constant part, which does not change the softmax. Coordinates z (k,) refer to an
-orthonormal basis E (k, T, T) of these matrices, k = T (T + 1) / 2 - 1. With P = softmax(beta u) by rows, R = P - y and D_l = E_l
+u and omega symmetric M x M without their constant part, which does not change the softmax. Coordinates z (k,) refer to an
+orthonormal basis E (k, M, M) of these matrices, k = M (M + 1) / 2 - 1. With P = softmax(beta u) by rows, R = P - y and D_l = E_l
 - (P E_l^T)_aa by rows,
 
     gradient_l = 2 beta sum_ab R_ab P_ab D_l,ab,    Hessian_lm = 2 beta^2 sum_ab (P_ab^2 + P_ab (R_ab - r_a)) D_l,ab D_m,ab,
@@ -29,7 +29,7 @@ LOSS, DIVERGENCE, SQUARES, FAILED, COUNT = range(5)
 
 
 class Model(NamedTuple):
-    """The objective of all outputs: basis E (k, T, T), beta and V."""
+    """The objective of all outputs: basis E (k, M, M), beta and V."""
 
     basis: np.ndarray
     beta: float
@@ -39,7 +39,7 @@ class Model(NamedTuple):
 class Space(NamedTuple):
     """Work space of Newton's method.
 
-    P (T, T), D (k, T); gradient, step and trial (k,); full, positive and factor (k, k).
+    P (M, M), D (k, M); gradient, step and trial (k,); full, positive and factor (k, k).
     """
 
     P: np.ndarray
@@ -54,7 +54,7 @@ class Space(NamedTuple):
 
 @njit(error_model="numpy")
 def softmax_rows(z, basis, beta, P):
-    """Fill P (T, T) with softmax(beta u) of the scores u = sum_l z_l E_l."""
+    """Fill P (M, M) with softmax(beta u) of the scores u = sum_l z_l E_l."""
     tokens = P.shape[0]
     for a in range(tokens):
         largest = -math.inf
@@ -74,7 +74,7 @@ def softmax_rows(z, basis, beta, P):
 
 @njit(error_model="numpy")
 def _objective(z, omega, y, model, P):
-    """The loss and the objective at z (k,); P (T, T) becomes the softmax at z."""
+    """The loss and the objective at z (k,); P (M, M) becomes the softmax at z."""
     softmax_rows(z, model.basis, model.beta, P)
     value = 0.0
     for a in range(P.shape[0]):
@@ -163,7 +163,7 @@ def _descend(z, omega, y, model, space):
 
 @njit(error_model="numpy")
 def proximal(omega, fits, outputs, basis, beta, V, displacement, results):
-    """Fill the `displacement` u - omega (n, k) and `results` (n, COUNT) at omega and `fits` (n, k) and outputs y (n, T, T).
+    """Fill the `displacement` u - omega (n, k) and `results` (n, COUNT) at omega and `fits` (n, k) and outputs y (n, M, M).
 
     The results are the loss ||y - softmax(beta u)||^2, the divergence and the squared norm of d(u - omega) / d omega, and whether
     Newton's method failed.

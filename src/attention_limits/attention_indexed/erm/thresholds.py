@@ -1,6 +1,6 @@
 """Thresholds of weight decay: interpolation as the decay vanishes, and the decay that leaves nothing.
 
-K is T (T + 1) for linear outputs and T^2 + T - 2 for a softmax, of untied teachers T^2 and T (T - 1); thresholds are numbers of
+K is M (M + 1) for linear outputs and M^2 + M - 2 for a softmax, of untied teachers M^2 and M (M - 1); thresholds are numbers of
 equations K alpha. In all functions `teacher` is one of `teachers.laws`, or rho of a tied one. Derived for this project from the
 state evolution of Erba, Troiani, Zdeborova, Krzakala 2025, arXiv:2505.17958.
 """

@@ -34,7 +34,7 @@ class ScoreLaw:
         return 2.0 if self.symmetric else 1.0
 
     def scores(self, noise: np.ndarray, V: float) -> np.ndarray:
-        """Scores (..., T, T) of variance `V` off the diagonal, from independent standard normal numbers `noise` (..., T, T)."""
+        """Scores (..., M, M) of variance `V` off the diagonal, from independent standard normal numbers `noise` (..., M, M)."""
         if self.symmetric:
             return (noise + np.swapaxes(noise, -1, -2)) * math.sqrt(0.5 * V)
         return noise * math.sqrt(V)
@@ -44,9 +44,9 @@ SYMMETRIC, UNSYMMETRIC = ScoreLaw(True), ScoreLaw(False)
 
 
 def row_nodes(tokens: int, generators, law: ScoreLaw = SYMMETRIC) -> np.ndarray:
-    """Nodes (2, T - 1, scramblings, nodes) of s and t, T = `tokens`, one scrambling for each numpy Generator of `generators`.
+    """Nodes (2, M - 1, scramblings, nodes) of s and t, M = `tokens`, one scrambling for each numpy Generator of `generators`.
 
-    A softmax depends on the T - 1 differences of a row to its entry of the diagonal, of covariance delta + v; v = 2 or 1 by the
+    A softmax depends on the M - 1 differences of a row to its entry of the diagonal, of covariance delta + v; v = 2 or 1 by the
     `law` of the scores. One token has no such difference.
     """
     others = tokens - 1

@@ -55,12 +55,12 @@ def attention_matrix(weights: np.ndarray) -> np.ndarray:
 
 
 def draw_sequences(count: int, tokens: int, dimension: int, generator, precision=float) -> np.ndarray:
-    """Sequences X (n, T, d), standard normal.
+    """Sequences X (n, M, d), standard normal.
 
     Parameters
     ----------
     count, tokens, dimension : int
-        n, T and d.
+        n, M and d.
     generator : numpy.random.Generator
     precision : dtype
         The numbers are drawn in double precision and rounded to this one.
@@ -68,7 +68,7 @@ def draw_sequences(count: int, tokens: int, dimension: int, generator, precision
     Raises
     ------
     ValueError
-        If n < 1, T < 1 or d < 1.
+        If n < 1, M < 1 or d < 1.
     """
     if min(count, tokens, dimension) < 1:
         raise ValueError(f"need n >= 1, T >= 1 and d >= 1, got {count}, {tokens} and {dimension}")
@@ -80,9 +80,9 @@ def draw_sequences(count: int, tokens: int, dimension: int, generator, precision
 
 
 def scores(sequences: np.ndarray, matrix: np.ndarray, keys: np.ndarray | None = None) -> np.ndarray:
-    """h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d), (n, T, T), of `sequences` X (n, T, d) and `matrix` S (d, d).
+    """h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d), (n, M, M), of `sequences` X (n, M, d) and `matrix` S (d, d).
 
-    With `keys` Z (n, T, d_k), the tokens of other sequences, h_ab = x_a^T S z_b / sqrt(d), d = `effective_side` of S (d_q, d_k).
+    With `keys` Z (n, M, d_k), the tokens of other sequences, h_ab = x_a^T S z_b / sqrt(d), d = `effective_side` of S (d_q, d_k).
     """
     count, tokens, dimension = sequences.shape
     products = (sequences.reshape(-1, dimension) @ matrix).reshape(count, tokens, -1)
@@ -94,7 +94,7 @@ def scores(sequences: np.ndarray, matrix: np.ndarray, keys: np.ndarray | None = 
 
 
 def over_last(operation, array: np.ndarray) -> np.ndarray:
-    """Fold of the entries along the last axis of an `array` (..., T) by a binary `operation`; (...).
+    """Fold of the entries along the last axis of an `array` (..., M) by a binary `operation`; (...).
 
     numpy reduces each short row by itself; in this function every step is one operation on all rows.
     """

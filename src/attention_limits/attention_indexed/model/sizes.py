@@ -3,11 +3,11 @@ Zdeborova 2025, arXiv:2506.01582).
 
     S = W W^T / sqrt(r d),    h_ab = (x_a^T S x_b - delta_ab tr S) / sqrt(d),    y = attention(h)
 
-With these normalisations tr S^2 / d -> 1 + rho, and the symmetric T x T matrix h is Gaussian in the limit, of variance
+With these normalisations tr S^2 / d -> 1 + rho, and the symmetric M x M matrix h is Gaussian in the limit, of variance
 2 (1 + rho) on the diagonal and 1 + rho off it. The error of an estimate is ||S - S_hat||_F^2 / d, which is 1 for sqrt(rho) I.
 
 Untied attention has S = Q K^T / sqrt(r d), Q and K (d x r) independent and standard normal. The keys read other tokens z_b than
-the queries (cross-attention), h_ab = x_a^T S z_b / sqrt(d). Then tr S S^T / d -> 1, and all T^2 entries of h are independent, of
+the queries (cross-attention), h_ab = x_a^T S z_b / sqrt(d). Then tr S S^T / d -> 1, and all M^2 entries of h are independent, of
 variance one. The error is 1 for S_hat = 0.
 """
 
@@ -26,7 +26,7 @@ MOST_SAMPLED = 6
 ASPECTS, RATIOS_WITH_ASPECT = (1.05, 1000.0), (0.01, 10.0)
 # Memory of a process beside its data: the interpreter with its libraries.
 BASE_MEGABYTES = 300
-# Numbers that algorithms hold at once: multiples of n T d (X and products with it), n T^2 (scores and gradients), and d^2.
+# Numbers that algorithms hold at once: multiples of n M d (X and products with it), n M^2 (scores and gradients), and d^2.
 # Message passing has X alone, in single precision, and pieces of products.
 COPIES, AMP_COPIES, SCORES, MATRICES = 3, 0.75, 8, 10
 
@@ -85,10 +85,10 @@ def sides(dimension: int, aspect: float) -> tuple[int, int]:
 
 
 def megabytes(size: Sizes, tokens: int, layers: int = 1, starts: int = 0, sequences: float = 1) -> int:
-    """Memory of message passing in megabytes: 300, and 8 bytes for each of 0.75 n T d + 8 n T^2 + 10 d^2 + 2 r d numbers.
+    """Memory of message passing in megabytes: 300, and 8 bytes for each of 0.75 n M d + 8 n M^2 + 10 d^2 + 2 r d numbers.
 
-    `size` holds n, d and r, `tokens` is T. d counts `layers` times, because each layer has separate matrices. Gradient descent
-    from a number of `starts` holds 3 n T d instead of 0.75 n T d numbers, and 2 d^2 and 4 r d more for each start: its error, its
+    `size` holds n, d and r, `tokens` is M. d counts `layers` times, because each layer has separate matrices. Gradient descent
+    from a number of `starts` holds 3 n M d instead of 0.75 n M d numbers, and 2 d^2 and 4 r d more for each start: its error, its
     weights and the averages of Adam. `sequences` is (d_q + d_k) / d where the keys read a second sequence, 2 for d_q = d_k.
     """
     d = layers * size.dimension

@@ -6,14 +6,14 @@ covariances are Q = tr S^2 / d, m = tr S S_hat / d and q = tr S_hat^2 / d, on th
     plug-in:  E ||f(h) - f(omega)||_F^2          (the layer with the estimate S_hat)
     Bayes:    E ||f(h) - E[f(h) | omega]||_F^2   (the posterior mean of the output, the least possible),
 
-summed over the T^2 entries of the output. The Bayes error is half the squared distance of the outputs of two independent draws of
+summed over the M^2 entries of the output. The Bayes error is half the squared distance of the outputs of two independent draws of
 h given omega. The posterior mean has m = q = Q - V, V = mmse. Untied attention (`score_law`) has the same covariances on the
 diagonal as off it. Derived for the model of Boncoraglio, Troiani, Erba, Zdeborova 2025 (arXiv:2506.01582).
 
-All rows of the output have the same law, and the T entries of one row of h are independent. A pair of rows is M (s, t), M a 2 x 2
+All rows of the output have the same law, and the M entries of one row of h are independent. A pair of rows is A (s, t), A a 2 x 2
 matrix, s and t independent rows of variance v at the place of the diagonal (2, or 1 where attention is untied) and 1 elsewhere.
 `Posterior.distance` is E ||f(h) - f(h')||_F^2 of such a pair; it gives the plug-in error of any estimate at its overlaps, with
-M_11 = m / sqrt(q), M_12 = sqrt(Q - m^2 / q), M_21 = sqrt(q), M_22 = 0.
+A_11 = m / sqrt(q), A_12 = sqrt(Q - m^2 / q), A_21 = sqrt(q), A_22 = 0.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class OutputErrors:
 
 
 def posterior_pair(Q: float, V: float) -> np.ndarray:
-    """M of two draws given omega: variance `Q`, squared distance 2 `V`, 0 <= V <= Q."""
+    """A of two draws given omega: variance `Q`, squared distance 2 `V`, 0 <= V <= Q."""
     common, opposite = np.sqrt(Q - 0.5 * V), np.sqrt(0.5 * V)
     return np.array([[common, opposite], [common, -opposite]])
 

@@ -5,11 +5,11 @@ With weights W (d, r), scores h_W as in `model` and data of n sequences,
     loss(W) = (1/d) sum_mu ||softmax(beta h_W,mu) - y_mu||_F^2
 
 (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582: learning rate 0.1, 1000 steps). A step is two products of the
-n T x d matrix of all tokens, with W of all starts and with the slopes by X W, and sums over r. Single precision; the tests
+n M x d matrix of all tokens, with W of all starts and with the slopes by X W, and sums over r. Single precision; the tests
 compare it with double.
 
 Samples of the posterior would have twice the Bayes-optimal error, and the mean of m of them mmse (1 + 1/m). Runs that fit the
-data behave differently: for T = 2, rho = 0.5 and alpha = 0.14 (mmse 0.172) one start has 0.46 after 1000 and 0.31 after 5000
+data behave differently: for M = 2, rho = 0.5 and alpha = 0.14 (mmse 0.172) one start has 0.46 after 1000 and 0.31 after 5000
 steps, while the limit of many starts stays between 0.21 and 0.24, from d = 25 to d = 100.
 """
 
@@ -36,8 +36,8 @@ class TrainingLoss:
 
     Parameters
     ----------
-    sequences : array (n, T, d)
-    outputs : array (n, T, T)
+    sequences : array (n, M, d)
+    outputs : array (n, M, M)
     beta : float
         Inverse temperature, positive and finite.
     precision : dtype
@@ -130,7 +130,7 @@ class Runs:
 
 
 def descend(sequences, outputs, starts, beta: float, settings: Settings) -> Runs:
-    """Run Adam from each of `starts` (K, d, r) on sequences (n, T, d) with outputs (n, T, T); precision is that of `starts`.
+    """Run Adam from each of `starts` (K, d, r) on sequences (n, M, d) with outputs (n, M, M); precision is that of `starts`.
 
     `beta` is the inverse temperature, `settings` gives the number of steps and the learning rate. Weights that diverge
     stay in the result, as NaN.

@@ -20,14 +20,14 @@ def field_slopes(fields, outputs, trace, scale, beta, slopes, losses, diagonal):
 
     Parameters
     ----------
-    fields : array (n, T, K, r)
+    fields : array (n, M, K, r)
         x_a W; h_ab = scale (fields_a . fields_b - delta_ab trace).
-    outputs : array (n, T, T)
+    outputs : array (n, M, M)
         y.
     trace : array (K,)
         ||W||_F^2.
     scale, beta : numbers of the same precision
-    slopes : array (n, T, K, r)
+    slopes : array (n, M, K, r)
         Receives the derivatives with respect to the fields at constant trace.
     losses, diagonal : array (K,) of double precision
         The sum of the losses, and of scale dloss/dh_aa over a, are added.

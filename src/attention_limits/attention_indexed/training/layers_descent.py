@@ -24,7 +24,7 @@ _NUMBERS = 1 << 17
 
 
 def output(raw, skip: float, beta: float):
-    """y (..., T, T) of the raw scores (L, ..., T, T) of all layers; c = `skip`, inverse temperature `beta`."""
+    """y (..., M, M) of the raw scores (L, ..., M, M) of all layers; c = `skip`, inverse temperature `beta`."""
     identity = np.eye(raw.shape[-1])
     mixing = identity
     for one in raw[:-1]:
@@ -33,7 +33,7 @@ def output(raw, skip: float, beta: float):
 
 
 def raw_scores(sequences, matrices):
-    """X S~_l X^T / sqrt(d) (L, n, T, T) of sequences (n, T, d) and S_l, `matrices` (L, d, d)."""
+    """X S~_l X^T / sqrt(d) (L, n, M, M) of sequences (n, M, d) and S_l, `matrices` (L, d, d)."""
     return np.stack([scores(sequences, S) for S in traceless(matrices)])
 
 
@@ -42,8 +42,8 @@ class LayersLoss:
 
     Parameters
     ----------
-    sequences : array (n, T, d)
-    outputs : array (n, T, T)
+    sequences : array (n, M, d)
+    outputs : array (n, M, M)
     skip, beta : float
         c >= 0 and beta > 0, finite.
     precision : dtype
@@ -91,7 +91,7 @@ class LayersLoss:
 
 
 def descend(sequences, outputs, starts, skip: float, beta: float, settings: Settings) -> Runs:
-    """Run Adam from each of `starts` (K, L, d, r) on sequences (n, T, d) with outputs (n, T, T); precision is that of `starts`.
+    """Run Adam from each of `starts` (K, L, d, r) on sequences (n, M, d) with outputs (n, M, M); precision is that of `starts`.
 
     `skip` is c, `beta` the inverse temperature; `settings` as for one layer. Both weights of the result are (K, L, d, r).
     Raises ValueError as `LayersLoss`, or if the dimensions differ.

@@ -11,13 +11,13 @@ import numpy as np
 from attention_limits.attention_indexed.training.gradient_descent_kernels import FAST
 from attention_limits.numerics.compiled import njit
 
-# Places of the T x T matrices of a sequence.
+# Places of the M x M matrices of a sequence.
 SCORES, FIRST, SECOND, BACK = range(4)
 
 
 @njit(fastmath=FAST)
 def times(left, i, right, j, out, k):
-    """out[k] = left[i] right[j], T x T matrices of arrays (m, T, T); `out[k]` is another matrix."""
+    """out[k] = left[i] right[j], M x M matrices of arrays (m, M, M); `out[k]` is another matrix."""
     tokens = out.shape[1]
     for a in range(tokens):
         for b in range(tokens):
@@ -69,11 +69,11 @@ def layer_slopes(fields, tokens_gram, outputs, trace, scales, skip, beta, slopes
 
     Parameters
     ----------
-    fields : array (n, T, L, K, r)
+    fields : array (n, M, L, K, r)
         x_a W_l.
-    tokens_gram : array (n, T, T)
+    tokens_gram : array (n, M, M)
         X X^T.
-    outputs : array (n, T, T)
+    outputs : array (n, M, M)
         y.
     trace : array (L, K)
         ||W_l||_F^2 / d; the raw scores of layer l are scale (fields_a . fields_b - trace (X X^T)_ab).
@@ -81,7 +81,7 @@ def layer_slopes(fields, tokens_gram, outputs, trace, scales, skip, beta, slopes
         scale = 1 / (sqrt(r) d).
     skip, beta : numbers of the same precision
         c and beta.
-    slopes : array (n, T, L, K, r)
+    slopes : array (n, M, L, K, r)
         Receives the derivatives with respect to the fields at constant trace.
     losses : array (K,) of double precision
         The sum of the losses is added.

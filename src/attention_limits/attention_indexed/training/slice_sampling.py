@@ -58,7 +58,7 @@ def sample_posterior(
     ----------
     size : Sizes
     tokens : int
-        T.
+        M.
     burn_in, steps, record_every : int
         Steps before and after the burn-in, and steps between two samples, which divides `steps`.
     data : numpy.random.Generator

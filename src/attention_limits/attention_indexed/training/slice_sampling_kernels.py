@@ -9,9 +9,9 @@ from attention_limits.numerics.compiled import njit
 
 @njit
 def products(first, second):
-    """a_ab + a_ba of a_ab = f_a . g_b - delta_ab (f, g), from fields f, g = X W (n, T, r) and their weights' inner product.
+    """a_ab + a_ba of a_ab = f_a . g_b - delta_ab (f, g), from fields f, g = X W (n, M, r) and their weights' inner product.
 
-    `first` and `second` are pairs (fields (n, T, r), weights (d, r)); returns (n, T, T), twice the scores up to their scale.
+    `first` and `second` are pairs (fields (n, M, r), weights (d, r)); returns (n, M, M), twice the scores up to their scale.
     """
     fields, weights = first
     others, other_weights = second
@@ -32,7 +32,7 @@ def products(first, second):
 
 @njit
 def agrees(best, old, mixed, new, c, s):
-    """Whether each row of `c`^2 `old` + 2 c `s` `mixed` + s^2 `new` (n, T, T) has its largest entry at `best` (n, T)."""
+    """Whether each row of `c`^2 `old` + 2 c `s` `mixed` + s^2 `new` (n, M, M) has its largest entry at `best` (n, M)."""
     count, tokens = best.shape
     for sample in range(count):
         for a in range(tokens):
@@ -56,10 +56,10 @@ def _rotate(old, new, c, s):
 
 @njit
 def elliptical_step(sequences, best, weights, fields, proposal, uniform):
-    """One step from `weights` (d, r), which it overwrites, and their `fields` X W (n, T, r), likewise.
+    """One step from `weights` (d, r), which it overwrites, and their `fields` X W (n, M, r), likewise.
 
-    `sequences` is X (n, T, d), `proposal` standard normal (d, r), `uniform` a numpy.random.Generator for the angles. The new
-    weights cos(theta) W + sin(theta) W' have the outputs `best` (n, T); the bracket of theta shrinks until they do.
+    `sequences` is X (n, M, d), `proposal` standard normal (d, r), `uniform` a numpy.random.Generator for the angles. The new
+    weights cos(theta) W + sin(theta) W' have the outputs `best` (n, M); the bracket of theta shrinks until they do.
     """
     count, tokens, dimension = sequences.shape
     flat = sequences.reshape(count * tokens, dimension)
@@ -84,7 +84,7 @@ def elliptical_step(sequences, best, weights, fields, proposal, uniform):
 def chain(sequences, best, weights, burn_in, steps, record_every, generator, distances):
     """`burn_in` and then `steps` steps from `weights` (d, r), which it overwrites; returns the mean of the recorded W W^T (d, d).
 
-    `sequences` is X (n, T, d) with the outputs `best` (n, T), `generator` a numpy.random.Generator.
+    `sequences` is X (n, M, d) with the outputs `best` (n, M), `generator` a numpy.random.Generator.
 
     Every `record_every` steps after the burn-in, ||W W^T - W0 W0^T||_F^2 goes into `distances` (steps / record_every,), with the
     first weights W0.

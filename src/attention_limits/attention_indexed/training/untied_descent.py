@@ -5,7 +5,7 @@ With weights Q and K (d, r), S = Q K^T / sqrt(r d), queries X and keys Z,
     h = (X S Z^T - delta tr S) / sqrt(d),    loss(Q, K) = (1/d) sum_mu ||softmax(beta h_mu) - y_mu||_F^2.
 
 Self-attention has Z = X and the trace of S, as tied attention (Boncoraglio, Troiani, Erba, Zdeborova 2025, arXiv:2506.01582).
-Separate sequences have independent Z and no trace. Of self-attention, h_aa reads the symmetric part of S alone: with T = 2 the
+Separate sequences have independent Z and no trace. Of self-attention, h_aa reads the symmetric part of S alone: with M = 2 the
 linear response to the symmetric part is three times that to the antisymmetric part. So the noise on S is not that of
 independent entries, and the theory of separate sequences does not hold. JAX differentiates the loss, in single precision.
 """
@@ -42,9 +42,9 @@ def _losses(weights, sequences, keys, outputs, beta):
 
 
 def descend(sequences, outputs, starts, beta: float, settings: Settings, keys=None) -> Runs:
-    """Run Adam from each of `starts` (2, K, d, r), Q and K, on sequences (n, T, d) with outputs (n, T, T), in single precision.
+    """Run Adam from each of `starts` (2, K, d, r), Q and K, on sequences (n, M, d) with outputs (n, M, M), in single precision.
 
-    `beta` is the inverse temperature; `settings` as for tied attention; `keys` (n, T, d) are those of separate sequences. Both
+    `beta` is the inverse temperature; `settings` as for tied attention; `keys` (n, M, d) are those of separate sequences. Both
     weights of the result are (2, K, d, r). Weights that diverge stay in it, as NaN.
 
     Raises

@@ -1,4 +1,4 @@
-"""Contrasts of symmetric scores: the D = T (T + 1) / 2 - 1 coordinates of T x T matrices that a constant does not change.
+"""Contrasts of symmetric scores: the D = M (M + 1) / 2 - 1 coordinates of M x M matrices that a constant does not change.
 
 With an orthonormal basis E_k (Frobenius product) of the symmetric matrices whose entries sum to zero, the contrasts of scores h
 are r_k = tr(E_k h) / sqrt(2). Raw scores of variance 2 V on the diagonal and V off it have independent contrasts of variance V.
@@ -12,7 +12,7 @@ import numpy as np
 
 @functools.cache
 def basis(tokens: int) -> np.ndarray:
-    """E_k (D, T, T) for T = `tokens`: a Householder reflection that takes the last unit vector to the constant matrix."""
+    """E_k (D, M, M) for M = `tokens`: a Householder reflection that takes the last unit vector to the constant matrix."""
     first, second = np.triu_indices(tokens)
     units = np.zeros((len(first), tokens, tokens))
     place, off = np.arange(len(first)), first != second
@@ -24,18 +24,18 @@ def basis(tokens: int) -> np.ndarray:
 
 
 def contrasts(h: np.ndarray) -> np.ndarray:
-    """r (..., D) of symmetric scores h (..., T, T)."""
+    """r (..., D) of symmetric scores h (..., M, M)."""
     return np.einsum("kab,...ab->...k", basis(h.shape[-1]), h) / np.sqrt(2.0)
 
 
 def matrices(r: np.ndarray, tokens: int) -> np.ndarray:
-    """Symmetric scores (..., T, T) of contrasts r (..., D), T = `tokens`, whose entries sum to zero."""
+    """Symmetric scores (..., M, M) of contrasts r (..., D), M = `tokens`, whose entries sum to zero."""
     return np.sqrt(2.0) * np.einsum("...k,kab->...ab", r, basis(tokens))
 
 
 def slopes(z: np.ndarray, V, tokens: int) -> np.ndarray:
-    """G_l = E[h^l - omega^l | y] / (2 V_l), (n, L, T, T), of posterior means z (n, L, D) in units of sqrt(V_l), V (L,).
+    """G_l = E[h^l - omega^l | y] / (2 V_l), (n, L, M, M), of posterior means z (n, L, D) in units of sqrt(V_l), V (L,).
 
-    T = `tokens`; ||G_l||_F^2 = |z_l|^2 / (2 V_l).
+    M = `tokens`; ||G_l||_F^2 = |z_l|^2 / (2 V_l).
     """
     return matrices(z, tokens) / (2.0 * np.sqrt(np.asarray(V))[:, None, None])

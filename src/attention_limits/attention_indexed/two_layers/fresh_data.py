@@ -49,7 +49,7 @@ def fresh_errors_of_starts(output, teachers, estimates, sizes, count: int, token
     Parameters
     ----------
     output : callable
-        y (..., n, T, T) of the raw scores (L, ..., n, T, T).
+        y (..., n, M, M) of the raw scores (L, ..., n, M, M).
     teachers : array (L, d, d)
         S_l without its trace.
     estimates : array (K, L, d, d)

@@ -25,7 +25,7 @@ NODES = 4096
 
 
 def output_errors(model: Model, V, generator, count=NODES) -> tuple[float, float]:
-    """Bayes and plug-in error at errors V (2,) of the layers, each summed over the T^2 entries of the output.
+    """Bayes and plug-in error at errors V (2,) of the layers, each summed over the M^2 entries of the output.
 
     The mean over the `count` nodes of one scrambling, from the numpy.random.Generator `generator`. NaN where fewer than 20
     effective nodes carry it.
@@ -44,7 +44,7 @@ def output_errors(model: Model, V, generator, count=NODES) -> tuple[float, float
 
 
 def _distance(model, fields):
-    """E ||f(h) - f(h')||^2; `fields` holds for each layer the raw scores h and h', (n, T, T)."""
+    """E ||f(h) - f(h')||^2; `fields` holds for each layer the raw scores h and h', (n, M, M)."""
     first, second = (model.output(*pair) for pair in zip(*fields, strict=True))
     values = np.sum((first - second) ** 2, axis=(1, 2))
     if np.any(values) and values.sum() ** 2 < FEWEST_NODES * np.sum(values**2):

@@ -84,11 +84,11 @@ class Sampled:
         return replace(self, seed=self.seed + 1 + number)
 
     def contrasts(self, h):
-        """Contrasts (..., D) of scores h (..., T, T)."""
+        """Contrasts (..., D) of scores h (..., M, M)."""
         return of_scores.contrasts(h)
 
     def slopes(self, z, V):
-        """G_l (n, L, T, T) of posterior means z (n, L, D) in prior standard deviations, at variances V (L,)."""
+        """G_l (n, L, M, M) of posterior means z (n, L, D) in prior standard deviations, at variances V (L,)."""
         return of_scores.slopes(z, V, self.tokens)
 
     def posterior(self, observed, means, V):

@@ -1,10 +1,10 @@
-"""Softmax layers of extensive width that read T tokens, with a sampled posterior: model, channel, averages.
+"""Softmax layers of extensive width that read M tokens, with a sampled posterior: model, channel, averages.
 
 Derived for this project; the model is that of `softmax`, for any number of tokens. Given the scores of the other layers, the
 output determines the contrasts of the last one (`sampled_fields_kernels`). The scores of the other layers are sampled
 (`sampled_posterior_kernels`). In posterior means z_l of the contrasts in prior standard deviations,
 
-    q_hat_l = 4 alpha E ||G_l||_F^2 = alpha k_l / V_l,    k_l = 2 E |z_l|^2,    sum_l k_l -> 2 D = T^2 + T - 2 as V -> 0.
+    q_hat_l = 4 alpha E ||G_l||_F^2 = alpha k_l / V_l,    k_l = 2 E |z_l|^2,    sum_l k_l -> 2 D = M^2 + M - 2 as V -> 0.
 
 E tr G_l G_L = 0 for l < L, because the model is symmetric under a simultaneous change of sign of S~_L and h^L. For three layers
 E tr G_1 G_2 does not vanish, and the state evolution of `state_evolution` does not hold (docs/attention_indexed_two_layers.md).
@@ -25,12 +25,12 @@ from attention_limits.numerics.probability.statistics import with_controls
 
 @dataclass(frozen=True)
 class SampledLayers(Sampled):
-    """The model with T = `tokens`, L = `layers`, and one strength of the residual connection.
+    """The model with M = `tokens`, L = `layers`, and one strength of the residual connection.
 
     Attributes
     ----------
     tokens : int
-        T >= 2.
+        M >= 2.
     skip : float
         c >= 1, for which the mixing matrix of all tokens is invertible.
     beta : float
@@ -43,7 +43,7 @@ class SampledLayers(Sampled):
     Raises
     ------
     ValueError
-        If T or L is below 2, c < 1, or beta is not positive and finite.
+        If M or L is below 2, c < 1, or beta is not positive and finite.
     """
 
     tokens: int
@@ -75,7 +75,7 @@ class SampledLayers(Sampled):
         return 2 * self.layers * self.size
 
     def log_output(self, *fields):
-        """log y (n, T, T) of the raw scores (n, T, T) of each layer, `fields`; y itself may round to zero."""
+        """log y (n, M, M) of the raw scores (n, M, M) of each layer, `fields`; y itself may round to zero."""
         mixing = np.eye(self.tokens)
         for raw in fields[:-1]:
             scores = mixing @ raw @ np.swapaxes(mixing, -1, -2)
@@ -83,11 +83,11 @@ class SampledLayers(Sampled):
         return log_attention(mixing @ fields[-1] @ np.swapaxes(mixing, -1, -2), self.beta)
 
     def output(self, *fields):
-        """y (n, T, T) of the raw scores (n, T, T) of each layer, `fields`."""
+        """y (n, M, M) of the raw scores (n, M, M) of each layer, `fields`."""
         return np.exp(self.log_output(*fields))
 
     def observe(self, log_y):
-        """h^L (n, T, T) up to a constant; outputs `log_y` (n, T, T) contain no more.
+        """h^L (n, M, M) up to a constant; outputs `log_y` (n, M, M) contain no more.
 
         log y_ab = beta h_ab - s_a gives s_b - s_a = log y_ab - log y_ba, because h is symmetric.
         """
@@ -96,11 +96,11 @@ class SampledLayers(Sampled):
         return 0.5 * (h + np.swapaxes(h, 1, 2))
 
     def observed(self, *fields):
-        """`observe` of the outputs of raw scores (n, T, T) of each layer, `fields`."""
+        """`observe` of the outputs of raw scores (n, M, M) of each layer, `fields`."""
         return self.observe(self.log_output(*fields))
 
     def estimates(self, a, means, V):
-        """As in `Sampled`, of outputs a (n, T, T), as in `observe`, at prior `means` (n, L, D) and variances V (L,)."""
+        """As in `Sampled`, of outputs a (n, M, M), as in `observe`, at prior `means` (n, L, D) and variances V (L,)."""
         return self._estimates(a, means, V, 0)
 
     def _estimates(self, a, means, V, group):

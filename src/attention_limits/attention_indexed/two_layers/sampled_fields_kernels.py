@@ -1,16 +1,16 @@
-"""Scores of several softmax layers that read T tokens: those of the last layer from those of the others, given an output.
+"""Scores of several softmax layers that read M tokens: those of the last layer from those of the others, given an output.
 
 Derived for this project. The raw scores R_l of layer l have variance 2 on the diagonal and 1 off it. Layer l reads the tokens
-M_l X, and y determines the scores of layer L up to a constant in all entries:
+B_l X, and y determines the scores of layer L up to a constant in all entries:
 
-    h^l = M_l R_l M_l^T,    M_{l+1} = (c I + softmax_rows(beta h^l)) M_l,    M_1 = I,    h^L = a + constant.
+    h^l = B_l R_l B_l^T,    B_{l+1} = (c I + softmax_rows(beta h^l)) B_l,    B_1 = I,    h^L = a + constant.
 
-All rows of M_l sum to (c + 1)^(l-1), so a constant in h^l is one in R_l, which no output depends on. In an orthonormal basis E_k
-of the D = T (T + 1) / 2 - 1 symmetric matrices whose entries sum to zero, R_l = sqrt(2) sum_k r_lk E_k + constant, and the
+All rows of B_l sum to (c + 1)^(l-1), so a constant in h^l is one in R_l, which no output depends on. In an orthonormal basis E_k
+of the D = M (M + 1) / 2 - 1 symmetric matrices whose entries sum to zero, R_l = sqrt(2) sum_k r_lk E_k + constant, and the
 contrasts r_l have the prior N(m_l, V_l I). Let x be the deviations of the contrasts of layers 1, ..., L - 1 in prior standard
-deviations. Given x, the contrasts of layer L are those of M_L^-1 a M_L^-T, and the posterior density of x is
+deviations. Given x, the contrasts of layer L are those of B_L^-1 a B_L^-T, and the posterior density of x is
 
-    exp(-|x|^2 / 2 - |y(x)|^2 / 2) / |det M_L|^(T + 1),    y = (r_L(x) - m_L) / sqrt(V_L).
+    exp(-|x|^2 / 2 - |y(x)|^2 / 2) / |det B_L|^(M + 1),    y = (r_L(x) - m_L) / sqrt(V_L).
 """
 
 import math
@@ -22,12 +22,12 @@ from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.simd.copying_kernels import copy_matrix
 
 ROOT_2 = math.sqrt(2.0)
-# Below this |det M| the density is taken as zero.
+# Below this |det B| the density is taken as zero.
 SINGULAR = 1e-12
 
 
 class Network(NamedTuple):
-    """The basis E_k (D, T, T), the number of layers L, the skip strength c and beta."""
+    """The basis E_k (D, M, M), the number of layers L, the skip strength c and beta."""
 
     basis: np.ndarray
     layers: int
@@ -36,7 +36,7 @@ class Network(NamedTuple):
 
 
 class Given(NamedTuple):
-    """One output a (T, T), and the prior of the contrasts: means m_l (L, D) and the roots of V_l (L,)."""
+    """One output a (M, M), and the prior of the contrasts: means m_l (L, D) and the roots of V_l (L,)."""
 
     output: np.ndarray
     means: np.ndarray
@@ -44,7 +44,7 @@ class Given(NamedTuple):
 
 
 class Space(NamedTuple):
-    """Work space of `last_layer`, T x T: `mix` M_l, `raw` and final `scores` of a layer, an `other` one, the `inverse` of M_L."""
+    """Work space of `last_layer`, M x M: `mix` B_l, `raw` and final `scores` of a layer, an `other` one, the `inverse` of B_L."""
 
     mix: np.ndarray
     raw: np.ndarray
@@ -55,14 +55,14 @@ class Space(NamedTuple):
 
 @njit
 def empty_space(tokens):
-    """A work space for T = `tokens`."""
+    """A work space for M = `tokens`."""
     shape = (tokens, tokens)
     return Space(np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape))
 
 
 @njit(error_model="numpy")
 def _sandwich(left, middle, other, result):
-    """Write `left` `middle` `left`^T into `result`, by `other`; all (T, T)."""
+    """Write `left` `middle` `left`^T into `result`, by `other`; all (M, M)."""
     tokens = left.shape[0]
     for i in range(tokens):
         for j in range(tokens):
@@ -80,7 +80,7 @@ def _sandwich(left, middle, other, result):
 
 @njit(error_model="numpy")
 def _mix(network, space):
-    """Replace M in `space.mix` by (c I + softmax_rows(beta scores)) M."""
+    """Replace B in `space.mix` by (c I + softmax_rows(beta scores)) B."""
     scores, other, mix = space.scores, space.other, space.mix
     tokens = mix.shape[0]
     for i in range(tokens):
@@ -105,7 +105,7 @@ def _mix(network, space):
 
 @njit(error_model="numpy")
 def _invert(matrix, inverse):
-    """Write the inverse of `matrix` (T, T), which is overwritten, by elimination with pivots; returns the determinant."""
+    """Write the inverse of `matrix` (M, M), which is overwritten, by elimination with pivots; returns the determinant."""
     tokens = matrix.shape[0]
     inverse[:] = 0.0
     for i in range(tokens):
@@ -141,7 +141,7 @@ def _invert(matrix, inverse):
 def last_layer(x, given, network, space, y):
     """Write y (D,) of the deviations x ((L - 1) D,) of the other layers of a `network`, with the work space `space`.
 
-    Returns log |det M_L|, or -inf where M_L is singular; `given` is the output and the prior.
+    Returns log |det B_L|, or -inf where B_L is singular; `given` is the output and the prior.
     """
     basis, mix, raw = network.basis, space.mix, space.raw
     size, tokens = basis.shape[0], basis.shape[1]
@@ -172,7 +172,7 @@ def last_layer(x, given, network, space, y):
 
 @njit(error_model="numpy")
 def energy(x, given, network, space, y):
-    """-log of the posterior density of x, up to a constant; infinite where M_L is singular.
+    """-log of the posterior density of x, up to a constant; infinite where B_L is singular.
 
     Writes y (D,). The arguments `given`, `network` and `space` are those of `last_layer`.
     """

@@ -236,7 +236,7 @@ def posteriors(outputs, means, V, network, pilot, nodes):
 
     Parameters
     ----------
-    outputs : array (n, T, T)
+    outputs : array (n, M, M)
         Scores of layer L up to a constant.
     means : array (n, L, D)
         Prior means of the contrasts.

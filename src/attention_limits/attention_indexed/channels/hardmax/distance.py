@@ -1,12 +1,12 @@
 """The probability that two correlated rows of scores have their largest entries at different places.
 
-Both rows have T independent entries, of variance v at the diagonal (2, or 1 where attention is untied) and 1 elsewhere, and
+Both rows have M independent entries, of variance v at the diagonal (2, or 1 where attention is untied) and 1 elsewhere, and
 correlation cos(theta) between the rows. With x = a s + b t, y = a s - b t, a = cos(theta/2), b = sin(theta/2), s and t standard
 normal,
 
-    P(same) = E [Phi_2(sqrt(v) x, sqrt(v) y)^(T-1)] + (T - 1) E [Phi_2(x / sqrt(v), y / sqrt(v)) Phi_2(x, y)^(T-2)],
+    P(same) = E [Phi_2(sqrt(v) x, sqrt(v) y)^(M-1)] + (M - 1) E [Phi_2(x / sqrt(v), y / sqrt(v)) Phi_2(x, y)^(M-2)],
 
-Phi_2 the normal distribution of correlation cos(theta). It is a smooth function of s and t at every theta. For T = 2 the rows
+Phi_2 the normal distribution of correlation cos(theta). It is a smooth function of s and t at every theta. For M = 2 the rows
 differ with the probability theta / pi. Derived for the model of Boncoraglio, Troiani, Erba, Zdeborova 2025 (arXiv:2506.01582).
 """
 
@@ -22,9 +22,9 @@ _POINTS = 24
 
 
 def hardmax_distance(tokens: int, mixing: np.ndarray, diagonal: float) -> tuple[float, float]:
-    """E ||f(h) - f(h')||_F^2 of one-hot outputs of T = `tokens`, and its uncertainty. M = `mixing` is that of `generalization`.
+    """E ||f(h) - f(h')||_F^2 of one-hot outputs of M = `tokens`, and its uncertainty. A = `mixing` is that of `generalization`.
 
-    `diagonal` is the variance v of the entry of the diagonal. An output does not depend on the scale of its row. A row of M that
+    `diagonal` is the variance v of the entry of the diagonal. An output does not depend on the scale of its row. A row of A that
     vanishes is taken along s, its limit.
     """
     first, second = (row if np.any(row) else np.array([1.0, 0.0]) for row in mixing)
@@ -34,7 +34,7 @@ def hardmax_distance(tokens: int, mixing: np.ndarray, diagonal: float) -> tuple[
 
 
 def different_places(tokens: int, theta: float, diagonal: float) -> tuple[float, float]:
-    """1 - P(same) for T = `tokens` >= 2, 0 <= theta <= pi and v = `diagonal`, and its uncertainty."""
+    """1 - P(same) for M = `tokens` >= 2, 0 <= theta <= pi and v = `diagonal`, and its uncertainty."""
     if tokens == 2:
         return theta / np.pi, 0.0
     table, uncertainty = _table(tokens, diagonal)

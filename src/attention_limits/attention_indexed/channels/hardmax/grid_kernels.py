@@ -41,8 +41,8 @@ def deviation(a, b):
 
 @njit
 def nearest(best, omega, h):
-    """Writes into h (T, T) the most likely scores with the largest entry of row a at best[a]; returns the squared distance of
-    omega (T, T) to them, in standard deviations.
+    """Writes into h (M, M) the most likely scores with the largest entry of row a at best[a]; returns the squared distance of
+    omega (M, M) to them, in standard deviations.
 
     The projection on all h[a, best[a]] >= h[a, c], one constraint at a time with its multiplier (Hildreth 1957).
     """
@@ -72,8 +72,8 @@ def nearest(best, omega, h):
 
 
 class Output(NamedTuple):
-    """One output `best` (T,) at omega (T, T) with its k values: `rows` and `columns` (k,) of the values, the parent of each,
-    `parents` (k,), or -1, and the `value` (T,) of each row."""
+    """One output `best` (M,) at omega (M, M) with its k values: `rows` and `columns` (k,) of the values, the parent of each,
+    `parents` (k,), or -1, and the `value` (M,) of each row."""
 
     best: np.ndarray
     omega: np.ndarray
@@ -85,7 +85,7 @@ class Output(NamedTuple):
 
 class Grid(NamedTuple):
     """Quadrature in one variable: `nodes` (n,), panel widths `sizes` (n / order,), panels begin to end of each value, (k,) and
-    (k,), and `below` and `pull` (T, T, n) of `_bounds`."""
+    (k,), and `below` and `pull` (M, M, n) of `_bounds`."""
 
     nodes: np.ndarray
     sizes: np.ndarray
@@ -97,7 +97,7 @@ class Grid(NamedTuple):
 
 @njit
 def split(best, omega):
-    """The `Output` of best (T,) at omega (T, T)."""
+    """The `Output` of best (M,) at omega (M, M)."""
     tokens = len(best)
     value, rows, columns = np.full(tokens, -1), np.empty(tokens, np.int64), np.empty(tokens, np.int64)
     count = 0
@@ -159,7 +159,7 @@ def _panels(centers, widths, size):
 
 @njit
 def _bounds(best, omega, nodes):
-    """For entries that are no value: probability (T, T, n) to lie below a node, and then minus the mean distance from omega."""
+    """For entries that are no value: probability (M, M, n) to lie below a node, and then minus the mean distance from omega."""
     tokens = len(best)
     below, pull = np.ones((tokens, tokens, len(nodes))), np.zeros((tokens, tokens, len(nodes)))
     for a in range(tokens):
@@ -180,7 +180,7 @@ def _bounds(best, omega, nodes):
 
 @njit
 def quadrature(output, likely):
-    """The `Grid` of an output with the most likely scores `likely` (T, T)."""
+    """The `Grid` of an output with the most likely scores `likely` (M, M)."""
     tokens, count = len(output.best), len(output.rows)
     centers, widths = np.empty(count), np.empty(count)
     for i in range(count):

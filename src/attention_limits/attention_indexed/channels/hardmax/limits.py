@@ -49,7 +49,7 @@ def polynomial_limits(at_ties: float, without_data: float, slope: float, integra
 
 
 def tie_information(tokens: int) -> float:
-    """f(0) for T = `tokens`: the information is f(0) / sqrt(V Q) at small V."""
+    """f(0) for M = `tokens`: the information is f(0) / sqrt(V Q) at small V."""
 
     def density(first, second, others):
         """Of two entries of these standard deviations equal, and the entries `others` (standard deviations) below."""

@@ -23,7 +23,7 @@ _STEP = 0.02
 
 @dataclass(frozen=True)
 class ManyHardmax(HardmaxOutput):
-    """y_a = position of the largest entry of row a; a `protocol.Posterior` of T = `tokens` from 2 to 8."""
+    """y_a = position of the largest entry of row a; a `protocol.Posterior` of M = `tokens` from 2 to 8."""
 
     tokens: int
 
@@ -36,7 +36,7 @@ class ManyHardmax(HardmaxOutput):
         return _limits(self.tokens).information(V, Q)
 
     def gradient(self, observed, omega, V):
-        """G given the positions `observed` (n, T), omega (n, T, T) and V > 0."""
+        """G given the positions `observed` (n, M), omega (n, M, M) and V > 0."""
         means = np.empty(omega.shape)
         posteriors(observed, omega / np.sqrt(V), means, np.empty(len(omega)))
         return gradient_of_means(means, V)
@@ -49,7 +49,7 @@ def _limits(tokens):
 
 
 def without_samples(tokens: int) -> tuple[float, float, float]:
-    """f(1), f'(1) and the entropy of the output without data, T = `tokens`.
+    """f(1), f'(1) and the entropy of the output without data, M = `tokens`.
 
     With g_e = d log P / d omega_e by the independent entries e, of variance v_e V: E 4 sum_ab G_ab^2 = 2 E sum_e v_e g_e^2, and
     its slope in q is 2 E sum_ee' v_e v_e' (d g_e / d omega_e')^2.
@@ -73,7 +73,7 @@ def without_samples(tokens: int) -> tuple[float, float, float]:
 
 
 def outputs(tokens: int) -> tuple[np.ndarray, np.ndarray]:
-    """One output y of each kind, array (m, T) of positions, and the number of outputs of this kind, array (m,)."""
+    """One output y of each kind, array (m, M) of positions, and the number of outputs of this kind, array (m,)."""
     kinds = list(_multisets(tokens, _components))
     best = np.array([_labelled(kind, tokens) for kind in kinds])
     return best, np.array([factorial(tokens) // _symmetries(kind) for kind in kinds])

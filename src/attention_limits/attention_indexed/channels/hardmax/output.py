@@ -10,7 +10,7 @@ from attention_limits.attention_indexed.model.scores import attention
 
 
 class HardmaxOutput:
-    """The part of a `protocol.Posterior` that is the same for every hardmax of T = `tokens`."""
+    """The part of a `protocol.Posterior` that is the same for every hardmax of M = `tokens`."""
 
     law = SYMMETRIC
     equations = None
@@ -23,23 +23,23 @@ class HardmaxOutput:
         return tie_information(self.tokens)
 
     def output(self, h):
-        """One-hot rows of scores h (n, T, T)."""
+        """One-hot rows of scores h (n, M, M)."""
         return attention(h, np.inf)
 
     def distance(self, mixing, nodes):
-        """As in `protocol.Posterior`, by `hardmax_distance`; M = `mixing` (2, 2). `nodes` are not used."""
+        """As in `protocol.Posterior`, by `hardmax_distance`; A = `mixing` (2, 2). `nodes` are not used."""
         return hardmax_distance(self.tokens, mixing, self.law.diagonal)
 
     def observe(self, h, generator=None):
-        """The positions (n, T) of the largest entries of the rows of scores h (n, T, T); `generator` is not used."""
+        """The positions (n, M) of the largest entries of the rows of scores h (n, M, M); `generator` is not used."""
         return np.argmax(h, axis=2)
 
     def variance(self, observed, omega):
-        """None: positions, `observed` (n, T), have no distance to omega (n, T, T)."""
+        """None: positions, `observed` (n, M), have no distance to omega (n, M, M)."""
         return None
 
 
 def gradient_of_means(means: np.ndarray, V: float) -> Gradient:
-    """The `Gradient` of the posterior `means` E[h - omega | y] / sqrt(V), (n, T, T)."""
+    """The `Gradient` of the posterior `means` E[h - omega | y] / sqrt(V), (n, M, M)."""
     G = means / (2.0 * np.sqrt(V))
     return Gradient(G, float(np.sum(G**2) / len(G)))

@@ -12,7 +12,7 @@ with S the set of the values above i, and (a, b) not a value. Summed over all or
     A(S + i, x) = sum_i int_x^inf f_{i|S} A(S),    B(S, x) = sum_i int_-inf^x f_{i|S} B(S + i),    P(y) = A(all, -inf),
 
 and A(S) f_{i|S} B(S + i) / P(y) is the posterior density of value i below S. Only integrals in one variable remain, for any
-number of tokens; there are at most 2^(T - 1) sets S. Derived for the model of Boncoraglio et al. 2025 (arXiv:2506.01582).
+number of tokens; there are at most 2^(M - 1) sets S. Derived for the model of Boncoraglio et al. 2025 (arXiv:2506.01582).
 """
 
 import math
@@ -115,7 +115,7 @@ def _from_above(output, grid, index, A, f):
 
 @njit
 def _from_below(output, grid, index, A, probability, f, mean):
-    """Integrates B and adds to mean (T, T), on either side of the diagonal, the posterior means. f (n,) is work space."""
+    """Integrates B and adds to mean (M, M), on either side of the diagonal, the posterior means. f (n,) is work space."""
     count, n, sizes = len(output.rows), len(grid.nodes), grid.sizes
     B, g = np.zeros_like(A), np.empty(ORDER)
     B[-1] = 1.0
@@ -162,7 +162,7 @@ def _add_means(i, upper, output, grid, weights, mean):
 
 @njit
 def posterior(best, omega, mean):
-    """Writes E[h - omega | best] into mean (T, T), given best (T,) and omega (T, T) in units of sqrt(V); returns P(best | omega).
+    """Writes E[h - omega | best] into mean (M, M), given best (M,) and omega (M, M) in units of sqrt(V); returns P(best | omega).
 
     The probability of a cycle of three or more rows is zero, and the mean is not defined.
     """
@@ -190,6 +190,6 @@ def posterior(best, omega, mean):
 
 @njit
 def posteriors(best, omega, means, probabilities):
-    """`posterior` of each output best (n, T) at omega (n, T, T), into means (n, T, T) and probabilities (n,)."""
+    """`posterior` of each output best (n, M) at omega (n, M, M), into means (n, M, M) and probabilities (n,)."""
     for sample in range(len(best)):
         probabilities[sample] = posterior(best[sample], omega[sample], means[sample])

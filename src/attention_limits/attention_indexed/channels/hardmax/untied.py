@@ -1,21 +1,21 @@
 """Hardmax of untied attention: the output y_a is the position of the largest entry of row a. Rows are independent.
 
-With u_b = (omega_y - omega_b) / sqrt(V) for the entries b != y of a row of T, its output has the probability
+With u_b = (omega_y - omega_b) / sqrt(V) for the entries b != y of a row of M, its output has the probability
 
     P = int phi(x) prod_b Phi(x + u_b) dx,    E[h_b - omega_b | y] = -sqrt(V) <r(x + u_b)>,    r = phi / Phi,
 
 <> the mean over x with the integrand as its density, and E[h_y - omega_y | y] is the sum of the r with the opposite sign. The
 integrand is log-concave; the trapezoidal rule about its maximum has an error of rounding.
 
-For T = 2 the output is the sign of a difference of variance 2 V. At k^2 of variance (Q - V) / V,
+For M = 2 the output is the sign of a difference of variance 2 V. At k^2 of variance (Q - V) / V,
 
     information = (2 / V) E_k phi(k)^2 / (Phi(k) Phi(-k)).
 
 For more tokens it is the polynomial f(s) s / V of `many_tokens`, s = sqrt(V / Q), between limits that are integrals: with m
-the mean of the largest of T standard normal numbers,
+the mean of the largest of M standard normal numbers,
 
-    f(0) = sqrt(2) J T^2 (T - 1) / 2 int phi^2 Phi^(T-2),    f(1) = T^2 m^2 / (T - 1),    int_0^1 f ds = T log T,
-    f'(1) = f(1) - 2 T sum_bc (Cov(h_b, h_c | y) - delta_bc)^2.
+    f(0) = sqrt(2) J M^2 (M - 1) / 2 int phi^2 Phi^(M-2),    f(1) = M^2 m^2 / (M - 1),    int_0^1 f ds = M log M,
+    f'(1) = f(1) - 2 M sum_bc (Cov(h_b, h_c | y) - delta_bc)^2.
 
 The integral of f is the entropy of the output: dH/dV = E sum_ab g_ab^2 / 2. Derived for this project.
 """
@@ -30,7 +30,7 @@ from attention_limits.attention_indexed.channels.hardmax.limits import SIGN_INTE
 from attention_limits.attention_indexed.channels.hardmax.output import HardmaxOutput, gradient_of_means
 from attention_limits.attention_indexed.model.score_law import UNSYMMETRIC
 
-# Nodes of x about the maximum of the integrand, whose standard deviation is between 1 / sqrt(T) and 1.
+# Nodes of x about the maximum of the integrand, whose standard deviation is between 1 / sqrt(M) and 1.
 _STEP = 0.3
 _NODES = _STEP * np.arange(-25, 29)
 # Newton steps to the maximum; from below they never pass it, and the nodes need it to a tenth.
@@ -45,7 +45,7 @@ _SCALED = 0.1 * np.arange(-350, 351)
 
 @dataclass(frozen=True)
 class UntiedHardmax(HardmaxOutput):
-    """y_a = position of the largest entry of row a; a `protocol.Posterior` of T = `tokens` from 2 to 8."""
+    """y_a = position of the largest entry of row a; a `protocol.Posterior` of M = `tokens` from 2 to 8."""
 
     tokens: int
     law = UNSYMMETRIC
@@ -66,7 +66,7 @@ class UntiedHardmax(HardmaxOutput):
         return _limits(self.tokens).information(V, Q)
 
     def gradient(self, observed, omega, V):
-        """G given the positions `observed` (n, T), omega (n, T, T) and V > 0."""
+        """G given the positions `observed` (n, M), omega (n, M, M) and V > 0."""
         posterior = posterior_signs if self.tokens == 2 else posterior_rows
         means = posterior(observed.ravel(), omega.reshape(-1, self.tokens) / np.sqrt(V))[0]
         return gradient_of_means(means.reshape(omega.shape), V)
@@ -82,7 +82,7 @@ def posterior_signs(best: np.ndarray, omega: np.ndarray) -> tuple[np.ndarray, np
 
 
 def posterior_rows(best: np.ndarray, omega: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """E[h - omega | y] (m, T) of rows about `omega` (m, T) at V = 1, whose largest entries are at `best` (m,); log P (m,)."""
+    """E[h - omega | y] (m, M) of rows about `omega` (m, M) at V = 1, whose largest entries are at `best` (m,); log P (m,)."""
     means, logs = np.empty_like(omega), np.empty(len(omega))
     for first in range(0, len(omega), _CHUNK):
         part = slice(first, first + _CHUNK)
@@ -132,13 +132,13 @@ def _integral(values):
 
 
 def tie_information(tokens: int) -> float:
-    """f(0) of the module, for T = `tokens`: the information is f(0) / sqrt(V Q) at small V."""
+    """f(0) of the module, for M = `tokens`: the information is f(0) / sqrt(V Q) at small V."""
     pair = _integral(_normal(_X) ** 2 * ndtr(_X) ** (tokens - 2))
     return float(np.sqrt(2.0) * SIGN_INTEGRAL * tokens**2 * (tokens - 1) / 2.0 * pair)
 
 
 def without_samples(tokens: int) -> tuple[float, float]:
-    """f(1) and f'(1) of the module, T = `tokens`."""
+    """f(1) and f'(1) of the module, M = `tokens`."""
     T, density = tokens, tokens * _normal(_X) * ndtr(_X) ** (tokens - 1)
     largest, square = _integral(density * _X), _integral(density * _X**2)
     # Below x, the largest, the others have the mean -r and the mean square 1 - x r, r = phi / Phi.

@@ -30,15 +30,15 @@ class Data:
 
     Attributes
     ----------
-    sequences : array (n, T, d)
+    sequences : array (n, M, d)
         X, standard normal.
     teacher : array (d, d)
         S*.
-    scores, outputs : array (n, T, T)
+    scores, outputs : array (n, M, M)
         h* + sqrt(tau) xi, and y = f of it.
     beta : float or None
         Inverse temperature of the softmax; None for linear outputs.
-    keys : array (n, T, d_k) or None
+    keys : array (n, M, d_k) or None
         Z, the tokens that the keys read, where S (d_q, d_k) has no symmetry.
     """
 
@@ -90,7 +90,7 @@ class Fit:
 def draw_data(
     size: Sizes, tokens: int, beta: float | None, score_noise: float, generator, prior: Prior | None = None
 ) -> Data:
-    """A teacher and its data from the numpy.random.Generator `generator`, with T = `tokens` and tau = `score_noise`.
+    """A teacher and its data from the numpy.random.Generator `generator`, with M = `tokens` and tau = `score_noise`.
 
     `size` gives d, the rank of the teacher and the number n of sequences. The teacher has the law `prior`, by default that of
     tied attention. Teacher and sequences are those of `matrix_amp.draw_dataset` with the same generator.
@@ -104,7 +104,7 @@ def draw_data(
 
 
 def output(h, beta: float | None):
-    """f(h) of scores h (n, T, T): h itself, or softmax(beta h) by rows."""
+    """f(h) of scores h (n, M, M): h itself, or softmax(beta h) by rows."""
     return h if beta is None else attention(h, beta)
 
 
@@ -131,7 +131,7 @@ def loss_and_gradient(data: Data, S: np.ndarray) -> tuple[float, np.ndarray]:
 def fresh_losses(data: Data, S: np.ndarray, score_noise: float, count: int, generator) -> tuple[float, float]:
     """Mean over `count` fresh sequences of ||f(h*) - f(h(S))||^2, and of ||y - f(h(S))||^2 with y of noisy scores.
 
-    Teacher, f and T are those of `data`, S is (d_q, d_k) and tau = `score_noise`; the numpy.random.Generator `generator` draws.
+    Teacher, f and M are those of `data`, S is (d_q, d_k) and tau = `score_noise`; the numpy.random.Generator `generator` draws.
     """
     tokens, symmetric = data.sequences.shape[1], data.keys is None
     first_side, second_side = data.teacher.shape

@@ -1,7 +1,7 @@
 """Teachers of weight decay: tied S* >= 0, S* of a file, and untied S*, square or not.
 
 The penalty is lambda d tr S over S >= 0, or lambda d ||S||_* (nuclear norm) where S has no symmetry: for S = Q K^T / sqrt(p d) it
-is the least lambda sqrt(d / p) (|Q|^2 + |K|^2) / 2. With K = T^2 equations and singular values the state evolution is that of
+is the least lambda sqrt(d / p) (|Q|^2 + |K|^2) / 2. With K = M^2 equations and singular values the state evolution is that of
 `linear` and `softmax` (derived in this module: the scores have the variance q, not q (1 + delta_ab), and all sums run over the
 entries of matrices).
 """

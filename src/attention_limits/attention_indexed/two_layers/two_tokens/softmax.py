@@ -10,7 +10,7 @@ The second layer reads the tokens B X, as in deep attention. The raw scores of l
 they have variance 2 on the diagonal and 1 off it, and are independent. (With the trace, which is known, the scores of the layers
 would be correlated, and the data would give information on S_1 and S_2 jointly; see docs/attention_indexed_two_layers.md.)
 
-For T = 2, y determines h^2 up to one constant. Given h^1, the raw scores of layer 2 are then known up to a constant, and the
+For M = 2, y determines h^2 up to one constant. Given h^1, the raw scores of layer 2 are then known up to a constant, and the
 posterior is a two-dimensional integral (`two_tokens.posterior_kernels`). In whitened posterior means z_l in R^2 of the
 differences (h_11 - h_12, h_22 - h_12) of layer l, the state evolution (`two_layers.state_evolution`) needs
 
