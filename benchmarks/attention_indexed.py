@@ -135,7 +135,7 @@ def amp_tensor_row(dimension, repeats):
         ratio=Spread.of(np.divide(naive_times, our_times)),
         our_errors={"difference": Spread.of(differences)},
         memory_mb=Spread.of([X.nbytes / 1e6]),
-        note=f"memory: X, the only stored array; baseline: contractions of the n × d × d × T × T tensor, {F.nbytes / 1e6:.3g} MB",
+        note=f"memory: X, the only stored array; baseline: contractions of the n × d × d × M × M tensor, {F.nbytes / 1e6:.3g} MB",
     )
 
 
@@ -208,7 +208,7 @@ def two_layer_row(naive_outputs, outputs, repeats):
         baseline=Spread.of(naive_times),
         ratio=Spread.of(np.array(naive_times) / np.median(our_times)),
         our_errors={"posterior mean": Spread.of(errors)},
-        note="softmax, T = 2, c = β = 1, V = 1/2; baseline: adaptive quadrature to 1e-6; difference of the two in prior standard "
+        note="softmax, M = 2, c = β = 1, V = 1/2; baseline: adaptive quadrature to 1e-6; difference of the two in prior standard "
         "deviations",
     )
 
@@ -257,7 +257,7 @@ def score_growth(sizes, repeats):
     """One iteration of matrix AMP against the number of tokens, at fixed d and n."""
     iterations = 3
     return growth(
-        "matrix AMP, d = 100, n = 2000, per iteration", "tokens T", sizes, lambda length: _amp(length, 100, 0.2, iterations),
+        "matrix AMP, d = 100, n = 2000, per iteration", "tokens M", sizes, lambda length: _amp(length, 100, 0.2, iterations),
         iterations, repeats,
     )  # fmt: skip
 

@@ -154,7 +154,7 @@ def hermite_sgd(limits, repeats, steps=200_000, order=3, tokens=2):
     of the recursion, and eight of the sums."""
     schedule = Schedule(steps, threshold=2.0)
     return roof(
-        f"SGD step of He₃ students, L = {tokens}", "step", steps * WIDTH,
+        f"SGD step of He₃ students, M = {tokens}", "step", steps * WIDTH,
         lambda: matched_hermite(order, tokens, 1000, 0.05, 0.1, schedule, _generators()), repeats, limits, DOUBLE,
         operations=tokens * (11 + 6 * order) + 20, normals=2 * tokens + 1,
     )  # fmt: skip
@@ -166,7 +166,7 @@ def link_sgd(limits, repeats, steps=200_000):
     problem = LinkProblem(*attends, 2, "frobenius", alternating(2))
     starts = np.full((WIDTH, problem.components.shape[1] + 1), 0.1)
     return roof(
-        "SGD step of any student, L = 2: attention", "step", steps * WIDTH,
+        "SGD step of any student, M = 2: attention", "step", steps * WIDTH,
         lambda: simulate(problem, 1000, 0.05, starts, Schedule(steps, threshold=2.0), _generators()), repeats, limits, DOUBLE,
         **ATTENTION_STEP, note="bound: that of the student's own kernel",
     )  # fmt: skip

@@ -139,7 +139,7 @@ def link_rows(repeats):
             general_times.append(clocked(partial(general, schedule.steps), schedule.steps * WIDTH)[0])
         found.append(
             Row(
-                f"SGD step of any student, L = 2: {name}",
+                f"SGD step of any student, M = 2: {name}",
                 ours=Spread.of(general_times),
                 baseline=Spread.of(times) if times else None,
                 ratio=Spread.of(np.divide(times, general_times)) if times else None,
@@ -216,7 +216,7 @@ def phase_row(repeats):
 def token_growth(sizes, repeats):
     """One step of reduced SGD with tied weights against the number of tokens."""
     steps, what = 100_000, "reduced SGD, tied weights, d = 1000, per step"
-    return growth(what, "tokens L", sizes, lambda length: _sgd(length, 1000, steps), WIDTH * steps, repeats)
+    return growth(what, "tokens M", sizes, lambda length: _sgd(length, 1000, steps), WIDTH * steps, repeats)
 
 
 def dimension_growth(sizes, repeats):

@@ -41,15 +41,15 @@ CASES = [
         "--depth 2 --skip 1 --alpha 0.5 --nodes 512 --replicas SIZE", None,
     ),
     (
-        "attention_indexed.matrix_amp", "Matrix AMP, softmax, T = 2, α = 0.1, 20 iterations", "d", (100, 200, 400, 1000),
+        "attention_indexed.matrix_amp", "Matrix AMP, softmax, M = 2, α = 0.1, 20 iterations", "d", (100, 200, 400, 1000),
         "--channel softmax --tokens 2 --ratio 0.5 --alpha 0.1 --max_iterations 20 --dimension SIZE", None,
     ),
     (
-        "attention_indexed.matrix_amp", "Matrix AMP, softmax, d = 100, α = 0.05, 20 iterations", "T", (5, 8, 10),
+        "attention_indexed.matrix_amp", "Matrix AMP, softmax, d = 100, α = 0.05, 20 iterations", "M", (5, 8, 10),
         "--channel softmax --tokens SIZE --ratio 0.5 --alpha 0.05 --max_iterations 20 --dimension 100", None,
     ),
     (
-        "attention_indexed.gradient_descent", "Gradient descent, T = 2, α = 0.1, 4 starts, 1000 steps", "d", (100, 200, 400),
+        "attention_indexed.gradient_descent", "Gradient descent, M = 2, α = 0.1, 4 starts, 1000 steps", "d", (100, 200, 400),
         "--tokens 2 --ratio 0.5 --alpha 0.1 --starts 4 --dimension SIZE", None,
     ),
     (

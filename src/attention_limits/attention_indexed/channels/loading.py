@@ -71,7 +71,7 @@ def make_channel(name: str, tokens: int, beta: float = 1.0, untied: bool = False
         to the `MOST_TOKENS` of the channel.
     """
     if tokens < 1 or not 0 < beta < np.inf:
-        raise ValueError(f"need T >= 1 and 0 < beta < infinity, got {tokens} and {beta}")
+        raise ValueError(f"need M >= 1 and 0 < beta < infinity, got {tokens} and {beta}")
     if untied and (problem := untied_problem(name, noise)):
         raise ValueError(problem)
     if name not in NAMES:

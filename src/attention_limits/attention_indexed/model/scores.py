@@ -71,7 +71,7 @@ def draw_sequences(count: int, tokens: int, dimension: int, generator, precision
         If n < 1, M < 1 or d < 1.
     """
     if min(count, tokens, dimension) < 1:
-        raise ValueError(f"need n >= 1, T >= 1 and d >= 1, got {count}, {tokens} and {dimension}")
+        raise ValueError(f"need n >= 1, M >= 1 and d >= 1, got {count}, {tokens} and {dimension}")
     sequences = np.empty((count, tokens, dimension), dtype=precision)
     # One after the other: the numbers in double precision take no memory.
     for sequence in sequences:
