@@ -134,7 +134,7 @@ def _mix(x, looks, start, stop, skip, out):
 
 @njit(fastmath=FAST, error_model="numpy")
 def _pool(x, looks, start, stop, skip, share, pooled):
-    """share_b = (c + sum_a looks[a, b - start]) / T, and pooled = sum_b share_b x_b for the T tokens of a question."""
+    """share_b = (c + sum_a looks[a, b - start]) / M, and pooled = sum_b share_b x_b for the M tokens of a question."""
     pooled[:] = ZERO
     share[start:stop] = skip
     for a in range(start, stop):

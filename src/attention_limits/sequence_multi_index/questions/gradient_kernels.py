@@ -38,10 +38,10 @@ def residual(logits, label):
 
 
 class Slopes(NamedTuple):
-    """Scratch of the backward pass for N tokens, n questions and T tokens of the longest question.
+    """Scratch of the backward pass for N tokens, n questions and M tokens of the longest question.
 
     inputs (2, N, embedding), gradients in the inputs of one layer and of the next; products (N, embedding); keys (N, hidden), the
-    gradient in the keys; looks (T, T), the gradient in the attention of one question; pooled (n, embedding).
+    gradient in the keys; looks (M, M), the gradient in the attention of one question; pooled (n, embedding).
     """
 
     inputs: np.ndarray

@@ -30,7 +30,7 @@ VARIABLES = (
         "the same of W_l W_l^T, through which alone the network depends on W_l",
         "s'_l(t)",
         "0 to 1; 1 at the last epoch by definition",
-        "tr M(t) M(last) / (|M(t)| |M(last)|), M = W_l W_l^T",
+        "tr A(t) A(last) / (|A(t)| |A(last)|), A = W_l W_l^T",
     ),
     Variable(
         "gram_similarity",
@@ -175,9 +175,9 @@ VARIABLES = (
         "cross_by_time",
         ("time", "layer", "layer_star"),
         "overlap of student and teacher along the flow, signs as they are",
-        "M(s)",
+        "C(s)",
         "W W*^T / D; missing once the weights have diverged",
-        "dM/ds = -E G h*^T - omega M",
+        "dC/ds = -E G h*^T - omega C",
     ),
     Variable(
         "cosine_by_time",
@@ -185,7 +185,7 @@ VARIABLES = (
         "cosine similarity of student and teacher along the flow, signed",
         "cos(s)",
         "-1 to 1; missing once the weights have diverged",
-        "M_ll / (Q_ll R_ll)^(1/2)",
+        "C_ll / (Q_ll R_ll)^(1/2)",
     ),
     Variable(
         "loss_by_time",

@@ -4,10 +4,10 @@ A step on a batch of B fresh sequences with outputs y, fields h = W x / sqrt(D) 
 
     W <- W - eta (grad (1/D) sum_batch ||y - g(h)||_F^2 + decay W)            (`gradient_descent`, one step per batch).
 
-With G = d ||y - g(h)||_F^2 / dh (P rows), Q = W W^T / D, M = W W*^T / D and R = W* W*^T / D, the fields of a token are Gaussian
-of covariance [[Q, M], [M^T, R]]. In the time s = eta n / D^2 of n sequences
+With G = d ||y - g(h)||_F^2 / dh (P rows), Q = W W^T / D, C = W W*^T / D and R = W* W*^T / D, the fields of a token are Gaussian
+of covariance [[Q, C], [C^T, R]]. In the time s = eta n / D^2 of n sequences
 
-    dM/ds = -E G h*^T - omega M,
+    dC/ds = -E G h*^T - omega C,
     dQ/ds = -E (G h^T + h G^T) - 2 omega Q + eps E G G^T,      eps = eta / D,   omega = decay D^2 / B
 
 (Saad and Solla 1995, Phys. Rev. E 52, 4225, for committee machines; derived in this module for sequences and any link). The last
@@ -69,7 +69,7 @@ class Overlaps:
     Attributes
     ----------
     student, cross, teacher : array (P, P)
-        Q = W W^T / D, M = W W*^T / D and R = W* W*^T / D, R positive definite.
+        Q = W W^T / D, C = W W*^T / D and R = W* W*^T / D, R positive definite.
     """
 
     student: np.ndarray
@@ -86,7 +86,7 @@ class Flow:
     times : array (T + 1,)
         s, from zero.
     student, cross : array (T + 1, P, P)
-        Q and M.
+        Q and C.
     loss : array (T + 1,)
         E ||y - g(h)||_F^2, with the noise of the output.
     finite : bool
@@ -163,7 +163,7 @@ class Averages:
         return found
 
     def fields(self, overlaps: Overlaps):
-        """Fields h and h*, each (n, P, M), of covariance [[Q, M], [M^T, R]]."""
+        """Fields h and h*, each (n, P, M), of covariance [[Q, C], [C^T, R]]."""
         known = np.linalg.solve(overlaps.teacher, overlaps.cross.T).T
         rest = overlaps.student - known @ overlaps.cross.T
         theirs = np.linalg.cholesky(overlaps.teacher) @ self._teacher
