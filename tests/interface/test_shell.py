@@ -156,7 +156,7 @@ def test_lists(capsys):
     assert "potts_mlm.factored_attention: " in capsys.readouterr().out
     assert main(["describe", "attention_indexed.state_evolution"]) == 0
     printed = capsys.readouterr().out
-    assert "model.tokens: a whole number ≥ 1 and ≤ 64, required. Number of tokens T" in printed
+    assert "model.tokens: a whole number ≥ 1 and ≤ 64, required. Number of tokens M" in printed
     assert "variable recovery_threshold: samples at which the error becomes zero; α_rec; n / d^2" in printed
     assert main(["describe", "attention_indexed"]) == 2
     assert main(["describe", "gamp"]) == 2

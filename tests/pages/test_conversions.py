@@ -32,26 +32,26 @@ def published_network():
 
 
 def linear_scores():
-    for T in (2, 3):
-        found = error(linear(T, output_noise=0.1), 2 * ALPHA / (T * (T + 1)))
+    for M in (2, 3):
+        found = error(linear(M, output_noise=0.1), 2 * ALPHA / (M * (M + 1)))
         np.testing.assert_allclose(found, error(linear(1, output_noise=0.1), ALPHA), rtol=1e-8)
 
 
 def untied_scores():
     model = {"untied": True, "aspect": 100.0, "output_noise": 0.1, "ratio": 0.05}
-    for T in (1, 2):
-        assert error(linear(T) | model, 0.26 / T**2) == pytest.approx(0.47099, abs=1e-5)
+    for M in (1, 2):
+        assert error(linear(M) | model, 0.26 / M**2) == pytest.approx(0.47099, abs=1e-5)
 
 
 def softmax_scores():
-    for T in (2, 4):
-        found = error({"channel": "softmax", "tokens": T, "ratio": 0.5}, 2 * ALPHA / (T**2 + T - 2))
+    for M in (2, 4):
+        found = error({"channel": "softmax", "tokens": M, "ratio": 0.5}, 2 * ALPHA / (M**2 + M - 2))
         np.testing.assert_allclose(found, error(linear(1), ALPHA), rtol=1e-8)
 
 
 def weight_decay():
     model = {"score_noise": 0.1, "weight_decay": 0.2}
-    one, three = (error(linear(T) | model, 2 * ALPHA[1:] / (T * (T + 1)), "erm_state_evolution", "mse") for T in (1, 3))
+    one, three = (error(linear(M) | model, 2 * ALPHA[1:] / (M * (M + 1)), "erm_state_evolution", "mse") for M in (1, 3))
     np.testing.assert_allclose(three, one, rtol=1e-6)
 
 
@@ -82,9 +82,9 @@ def noise_of_scores():
 TABLES = {
     "notation.md": {
         "quadratic network (Maillard et al. 2024), `tokens: 1`": published_network,
-        "linear scores of T tokens, against the quadratic network": linear_scores,
+        "linear scores of M tokens, against the quadratic network": linear_scores,
         "untied linear scores, against bilinear regression (Erba et al. 2024)": untied_scores,
-        "softmax of T tokens, against linear scores of one token": softmax_scores,
+        "softmax of M tokens, against linear scores of one token": softmax_scores,
         "weight decay ([page](erm.md#attention-of-extensive-width))": weight_decay,
         "small width ρ → 0": small_width,
     },

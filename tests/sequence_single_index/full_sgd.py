@@ -2,7 +2,7 @@
 
 Tokens x_l = g_l / sqrt d, g_l ~ N(0, I); a student holds unit vectors u (w = sqrt(d) u), so that a step of w with learning rate
 gamma is u <- u - (gamma / d) sum_l D_l g_l, followed by normalisation (arXiv:2506.02651). `Full*.step` takes a batch of tokens
-(B, L, d) and returns the `draws` and `chi` with which the reduced law follows the same path.
+(B, M, d) and returns the `draws` and `chi` with which the reduced law follows the same path.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def _chi(D, left):
 
 @dataclass
 class FullTied:
-    """relu(L^-1/2 sum_l w . x_l) against sum_l He_2(z*_l) / sqrt 2, loss (y - f)^2.
+    """relu(M^-1/2 sum_l w . x_l) against sum_l He_2(z*_l) / sqrt 2, loss (y - f)^2.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class FullTied:
         return np.array([self.student @ self.teacher])
 
     def step(self, tokens):
-        """One step on tokens (B, L, d); returns (draws (B, L + 1), chi (1,))."""
+        """One step on tokens (B, M, d); returns (draws (B, M + 1), chi (1,))."""
         batch, length, dimension = tokens.shape
         pooled = tokens.sum(axis=1) / np.sqrt(length)
         star, h = tokens @ self.teacher, pooled @ self.student
@@ -82,8 +82,8 @@ class FullUntied:
 
     Attributes
     ----------
-    students : array (L, d)
-        Normalised together, to |students|^2 = L.
+    students : array (M, d)
+        Normalised together, to |students|^2 = M.
     teacher : array (d,)
         Unit vector.
     learning_rate : float
@@ -99,7 +99,7 @@ class FullUntied:
         return np.concatenate([self.students @ self.teacher, np.sum(self.students**2, axis=1)])
 
     def step(self, tokens):
-        """One step on tokens (1, L, d); returns (draws (1, 2 L), chi (L,))."""
+        """One step on tokens (1, M, d); returns (draws (1, 2 M), chi (M,))."""
         (g,) = tokens
         length, dimension = g.shape
         star, fields = g @ self.teacher, np.sum(g * self.students, axis=1)
@@ -183,7 +183,7 @@ def simulate(model, steps, generator, tokens, batch=1):
     model : FullTied, FullUntied or FullAttention
         Is moved.
     steps, tokens, batch : int
-        Number of steps, tokens L of a sequence, sequences per step.
+        Number of steps, tokens M of a sequence, sequences per step.
     generator : numpy.random.Generator
     """
     dimension = np.shape(model.teacher)[0]

@@ -75,7 +75,7 @@ def attention_derivatives(a, omega, e, m):
 def token_loss(omega, a, nodes, places, e, m):
     """R(e, m) = 1/2 E||T - S||^2 of the target with weight `omega` and strength `a` of its positional part.
 
-    `nodes` have 2 L dimensions, the positions `places` are (L, r), the overlaps `e` (r,) and `m` a number. The mean is over all
+    `nodes` have 2 M dimensions, the positions `places` are (M, r), the overlaps `e` (r,) and `m` a number. The mean is over all
     signs of the fields.
     """
     places, e = np.asarray(places, dtype=float), np.atleast_1d(np.asarray(e, dtype=float))

@@ -33,7 +33,7 @@ def test_crossing_of_curvatures_beside_runs_with_more_replicas():
 
 
 def test_gain_exponent_of_a_power_law():
-    """Escape steps 100 L^2 of untied and 100 of tied weights, with a spread of one per cent."""
+    """Escape steps 100 M^2 of untied and 100 of tied weights, with a spread of one per cent."""
     tokens = np.array([1, 2, 4])
     spread = np.array([0.99, 1.01])
     untied = xr.Dataset(

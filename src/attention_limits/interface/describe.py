@@ -80,7 +80,7 @@ def describe(estimator: str) -> pd.DataFrame:
     >>> keys.loc["tokens", ["allowed", "default"]].iloc[0].tolist()
     ['a whole number ≥ 1 and ≤ 64', 'required']
     >>> print(keys)
-    model.tokens: a whole number ≥ 1 and ≤ 64, required. Number of tokens T of a sequence...
+    model.tokens: a whole number ≥ 1 and ≤ 64, required. Number of tokens M of a sequence...
     """
     family, own = family_and_name(estimator)
     schema = json_schema({**family.data, **family.estimators}[own])

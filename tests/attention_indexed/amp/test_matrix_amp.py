@@ -39,9 +39,9 @@ class Case:
 CASES = {
     "linear": Case("linear", 2, 0.5, 0.09),
     "softmax": Case("softmax", 2, 0.5, 0.14),
-    "softmax, beta = 3, T = 3": Case("softmax", 3, 1.0, 0.06, 3.0),
+    "softmax, beta = 3, M = 3": Case("softmax", 3, 1.0, 0.06, 3.0),
     "hardmax": Case("hardmax", 2, 0.25, 0.3),
-    "hardmax, T = 3": Case("hardmax", 3, 0.5, 0.1, 1.0, 60),
+    "hardmax, M = 3": Case("hardmax", 3, 0.5, 0.1, 1.0, 60),
 }
 
 
@@ -139,7 +139,7 @@ def test_few_samples_of_small_width_at_dimension_400():
 
 
 def test_exact_recovery_of_a_teacher_beyond_the_ends_of_its_limit():
-    """rho = 0.1, T = 4, d = 120, four times the samples of exact recovery. Moved to the end of the bulk, the smallest eigenvalue
+    """rho = 0.1, M = 4, d = 120, four times the samples of exact recovery. Moved to the end of the bulk, the smallest eigenvalue
     of the teacher keeps the error at 1.8e-5. The iteration ends at a predicted error of 1e-6."""
     channel = make_channel("softmax", 4)
     data = matrix_amp.draw_dataset(channel, Sizes(samples(0.04, 120), 120, 12), np.random.default_rng(1))

@@ -23,9 +23,9 @@ COEFFICIENT = 2.0
 # Channel, tokens, rho, alpha, d.
 CASES = {
     "linear": ("linear", 2, 0.5, 0.12, 100),
-    "softmax, T = 3": ("softmax", 3, 0.5, 0.08, 80),
+    "softmax, M = 3": ("softmax", 3, 0.5, 0.08, 80),
     "hardmax": ("hardmax", 2, 0.25, 0.6, 100),
-    "hardmax, T = 3": ("hardmax", 3, 0.5, 0.2, 50),
+    "hardmax, M = 3": ("hardmax", 3, 0.5, 0.2, 50),
 }
 
 

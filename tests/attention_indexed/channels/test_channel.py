@@ -26,7 +26,7 @@ def bivariate_normal(a, b, r):
 
 
 def symmetric(rng, count, tokens, variance):
-    """Symmetric matrices (n, T, T), independent entries of variance 2 `variance` on the diagonal and `variance` off it."""
+    """Symmetric matrices (n, M, M), independent entries of variance 2 `variance` on the diagonal and `variance` off it."""
     z = rng.standard_normal((count, tokens, tokens))
     return np.sqrt(0.5 * variance) * (z + z.transpose(0, 2, 1))
 

@@ -24,7 +24,7 @@ def symmetric(rng, count, tokens, variance):
 
 
 def posterior(best, omega):
-    """Means of h - omega (n, T, T), and probabilities (n,), at V = 1."""
+    """Means of h - omega (n, M, M), and probabilities (n,), at V = 1."""
     best, omega = np.asarray(best), np.array(omega, dtype=float)
     means, probabilities = np.empty(omega.shape), np.empty(len(omega))
     posteriors(best, omega, means, probabilities)
@@ -56,9 +56,9 @@ def test_outputs_are_all_possible_ones(tokens):
 
 
 def test_outputs_of_many_tokens():
-    """As many as maps of T tokens without a cycle of three or more: forests over fixed points and pairs."""
+    """As many as maps of M tokens without a cycle of three or more: forests over fixed points and pairs."""
     for tokens in (6, 7, 8):
-        # A forest over k given roots of T tokens has k T^(T - k - 1) members; k = loops + 2 pairs roots.
+        # A forest over k given roots of M tokens has k M^(M - k - 1) members; k = loops + 2 pairs roots.
         expected = sum(
             comb(tokens, k) * involutions * k * tokens ** (tokens - k - 1) if k < tokens else involutions
             for k, involutions in zip(range(1, tokens + 1), (1, 2, 4, 10, 26, 76, 232, 764), strict=False)
@@ -179,7 +179,7 @@ def test_information_of_two_tokens_is_within_its_bound():
 
 
 def row_squares(omega, variances, best):
-    """2 sum_e v_e g_e^2 of one row alone, entries omega (n, T) of variances v (T,), largest entry best (n,); and P(best)."""
+    """2 sum_e v_e g_e^2 of one row alone, entries omega (n, M) of variances v (M,), largest entry best (n,); and P(best)."""
     x, weight = np.polynomial.legendre.leggauss(48)
     rows, deviations = np.arange(len(omega)), np.sqrt(variances)
     others = np.where(np.arange(omega.shape[1]) == best[:, None], -np.inf, omega).max(axis=1)

@@ -108,7 +108,7 @@ def test_one_score_in_closed_form(V):
 
 
 def test_next_token_gives_its_fisher_information_at_small_variance():
-    """G = s (e_y - p) / 2 off the diagonal, s (e_y - p) on it: 4 sum G^2 -> 4 s^2 E[p_T (1 - p_T) + sum_a<T p_a (1 - p_a) / 2].
+    """G = s (e_y - p) / 2 off the diagonal, s (e_y - p) on it: 4 sum G^2 -> 4 s^2 E[p_M (1 - p_M) + sum_a<M p_a (1 - p_a) / 2].
 
     Of 200 000 draws of h; within twice the bound of the table.
     """

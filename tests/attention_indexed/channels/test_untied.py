@@ -38,7 +38,7 @@ CHANNELS = [("linear", 2), ("linear", 3), ("softmax", 2), ("softmax", 3), ("hard
 
 
 def test_all_scores_are_independent():
-    """Products of two scores over 4000 pairs of sequences of one S, d = 200, T = 2: covariance the identity, false-alarm rate
+    """Products of two scores over 4000 pairs of sequences of one S, d = 200, M = 2: covariance the identity, false-alarm rate
     1e-4. tr S S^T / d has the standard deviation 2 / d: 6 / d is allowed."""
     rng = np.random.default_rng(20)
     S = draw_untied(200, 100, rng)
@@ -89,7 +89,7 @@ def test_the_interpolated_information_meets_that_of_two_tokens():
 @pytest.mark.parametrize("ratio", [0.01, 0.1, 0.5, 0.9, 1.1, 10.0])
 @pytest.mark.parametrize(("name", "tokens", "equations"), [("linear", 2, 4), ("softmax", 2, 2), ("softmax", 5, 20)])
 def test_exact_recovery_is_where_equations_meet_parameters(name, tokens, equations, ratio):
-    """n T^2 or n T (T - 1) equations for 2 r d - r^2 or d^2 parameters; alpha(D) has a correction linear in D at small D (rho !=
+    """n M^2 or n M (M - 1) equations for 2 r d - r^2 or d^2 parameters; alpha(D) has a correction linear in D at small D (rho !=
     1): extrapolated to 1e-6."""
     channel, prior = make_channel(name, tokens, untied=True), Product(ratio)
     expected = (2.0 * ratio - ratio**2 if ratio < 1 else 1.0) / equations
@@ -208,7 +208,7 @@ def test_a_channel_or_prior_without_an_untied_form_is_named(name):
 
 
 def test_thresholds_of_untied_attention():
-    """Exact recovery and weak recovery of the softmax, T = 3, rho = 0.5: 0.75 / 6 and 1 / 6."""
+    """Exact recovery and weak recovery of the softmax, M = 3, rho = 0.5: 0.75 / 6 and 1 / 6."""
     model = {"channel": "softmax", "tokens": 3, "ratio": 0.5, "untied": True}
     found = thresholds(model).value
     assert found["exact recovery"] == pytest.approx(0.125)

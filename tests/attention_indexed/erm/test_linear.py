@@ -149,7 +149,7 @@ def test_a_large_decay_learns_nothing():
 
 
 def test_tokens_enter_through_the_number_of_equations():
-    first, second = (linear_points(Task(RHO, 0.1, T, None), [1.2 / (T * (T + 1))], [0.1])[0] for T in (2, 5))
+    first, second = (linear_points(Task(RHO, 0.1, M, None), [1.2 / (M * (M + 1))], [0.1])[0] for M in (2, 5))
     for name in ("mse", "learned_rank", "objective", "free_energy", "replicon"):
         assert second[name] == pytest.approx(first[name], rel=1e-12), name
 
@@ -163,7 +163,7 @@ def test_free_energy_is_the_objective(score_noise):
 
 
 def test_training_loss_of_the_reference():
-    """train / K of the table, T = 2."""
+    """train / K of the table, M = 2."""
     rows = linear_points(Task(RHO, 0.1, 2, None), [0.1, 0.2, 0.4], np.full(3, 0.1))
     np.testing.assert_allclose([row["training_loss"] / 6 for row in rows], [0.010932, 0.036691, 0.065932], rtol=5e-5)
 

@@ -68,7 +68,7 @@ def test_derivatives_of_the_proximal_operator():
     np.testing.assert_allclose(results[:, kernels.SQUARES], np.einsum("nml,nml->n", jacobian, jacobian), rtol=1e-5)
 
 
-# T, alpha, tau, lambda: mse, rank, loss in training and on fresh data of an independent prototype.
+# M, alpha, tau, lambda: mse, rank, loss in training and on fresh data of an independent prototype.
 TABLE = [
     (2, 0.14, 0.0, 0.01, (0.44749, 0.41632, 0.0040865, 0.12070)),
     (2, 0.4, 0.0, 0.01, (0.02806, 0.55028, 0.0010265, 0.0046)),
@@ -112,7 +112,7 @@ def test_six_tokens_agree_with_minima_of_the_objective():
 
 
 def test_vanishing_decay_of_a_softmax_is_linear():
-    """With K = T^2 + T - 2 the errors are those of linear scores.
+    """With K = M^2 + M - 2 the errors are those of linear scores.
 
     The error grows like sqrt(lambda): lambda = 1e-3 and 1e-4 extrapolate to the limit, to 2 % at 2048 nodes.
     """

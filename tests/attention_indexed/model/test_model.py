@@ -37,7 +37,7 @@ def test_attention_by_rows():
     ("call", "message"),
     [
         (lambda: sizes.width(0.0, 10), "0 < rho"),
-        (lambda: scores.draw_sequences(5, 0, 3, np.random.default_rng()), "T >= 1"),
+        (lambda: scores.draw_sequences(5, 0, 3, np.random.default_rng()), "M >= 1"),
         (lambda: scores.draw_weights(0, 1, np.random.default_rng()), "d >= 1"),
         (lambda: scores.attention(np.zeros((1, 2, 2)), 0.0), "beta > 0"),
     ],

@@ -77,8 +77,8 @@ def test_published_numbers_of_bilinear_regression(aspect, ratio, alpha):
 @pytest.mark.parametrize("noise", [0.0, 0.4])
 @pytest.mark.parametrize("untied", [False, True])
 def test_linear_scores_depend_on_the_number_of_equations_alone(noise, untied):
-    """T tokens at alpha are one token at alpha K_T / K_1; K = T (T + 1), or T^2 where attention is untied."""
-    one, three = (make_channel("linear", T, untied=untied, noise=noise) for T in (1, 3))
+    """M tokens at alpha are one token at alpha K_M / K_1; K = M (M + 1), or M^2 where attention is untied."""
+    one, three = (make_channel("linear", M, untied=untied, noise=noise) for M in (1, 3))
     prior, factor = Product(0.5) if untied else 0.5, 9 if untied else 6
     alpha = np.array([0.05, 0.2, 0.34])
     errors = solve(one, prior, alpha).mmse

@@ -22,7 +22,7 @@ def number(text, words):
 
 
 def test_softmax_counts_its_equations(capsys):
-    """K = T^2 + T - 2 = 10 equations: alpha_w = rho / K in the limit of small width, alpha_rec = 2 nu / K = 0.075 at rho =
+    """K = M^2 + M - 2 = 10 equations: alpha_w = rho / K in the limit of small width, alpha_rec = 2 nu / K = 0.075 at rho =
     0.5."""
     text = printed(capsys, "--channel", "softmax", "--tokens", "3", "--ratio", "0.5")
     assert number(text, "n / (d r) =") == pytest.approx(0.1)

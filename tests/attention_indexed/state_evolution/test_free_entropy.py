@@ -21,19 +21,19 @@ V = np.array([1e-6, 0.01, 0.3, 1.0])
 
 
 def test_noisy_linear_scores_have_the_capacity_of_gaussian_channels():
-    """Symmetric: T (T - 1) / 2 entries with noise Delta / 2 and variance V, T with Delta and 2 V. Untied: T^2, Delta and V."""
-    T, noise = 3, 0.4
-    found, error = output_information(make_channel("linear", T, noise=noise), V, 1.5)
-    entries = T * (T - 1) / 2 * np.log1p(V / (noise / 2)) + T * np.log1p(2 * V / noise)
+    """Symmetric: M (M - 1) / 2 entries with noise Delta / 2 and variance V, M with Delta and 2 V. Untied: M^2, Delta and V."""
+    M, noise = 3, 0.4
+    found, error = output_information(make_channel("linear", M, noise=noise), V, 1.5)
+    entries = M * (M - 1) / 2 * np.log1p(V / (noise / 2)) + M * np.log1p(2 * V / noise)
     np.testing.assert_allclose(found, 0.5 * entries, rtol=1e-9)
     np.testing.assert_array_equal(error, 0.0)
-    found, _ = output_information(make_channel("linear", T, untied=True, noise=noise), V, 1.0)
-    np.testing.assert_allclose(found, 0.5 * T**2 * np.log1p(V / noise), rtol=1e-9)
+    found, _ = output_information(make_channel("linear", M, untied=True, noise=noise), V, 1.0)
+    np.testing.assert_allclose(found, 0.5 * M**2 * np.log1p(V / noise), rtol=1e-9)
 
 
 @pytest.mark.parametrize("untied", [False, True])
 def test_hardmax_without_data_tells_the_entropy_of_its_output(untied):
-    """Tied and T = 2: the two signs have the correlation 1/3 or -1/3, so the orthant probabilities 1/4 + asin(1/3) / (2 pi) and
+    """Tied and M = 2: the two signs have the correlation 1/3 or -1/3, so the orthant probabilities 1/4 + asin(1/3) / (2 pi) and
     1/4 - asin(1/3) / (2 pi). Untied: each of two rows has two equal outputs."""
     Q = 1.0 if untied else 1.7
     (found,), _ = output_information(make_channel("hardmax", 2, untied=untied), [Q], Q)
@@ -111,14 +111,14 @@ def test_one_more_sample_adds_its_information(channel, prior):
 
 def test_gaussian_limit_of_the_whole_formula():
     """S of independent entries (untied, rho -> infinity) and linear scores with noise: d^2 Gaussian entries of precision
-    q_hat = alpha T^2 / (V + Delta), V = 1 / (1 + q_hat). I = (1/2) log(1 + q_hat) + alpha (T^2 / 2) log(1 + V / Delta)
+    q_hat = alpha M^2 / (V + Delta), V = 1 / (1 + q_hat). I = (1/2) log(1 + q_hat) + alpha (M^2 / 2) log(1 + V / Delta)
     - q_hat V / 2."""
-    T, noise, alpha = 2, 0.2, np.array([0.1, 0.25, 0.6])
-    found = compare(phases(make_channel("linear", T, untied=True, noise=noise), Product(1e4)), alpha)
+    M, noise, alpha = 2, 0.2, np.array([0.1, 0.25, 0.6])
+    found = compare(phases(make_channel("linear", M, untied=True, noise=noise), Product(1e4)), alpha)
     # V (1 + q_hat) = 1 is a quadratic equation for V.
-    b = noise + alpha * T**2 - 1.0
+    b = noise + alpha * M**2 - 1.0
     V = 0.5 * (-b + np.sqrt(b**2 + 4.0 * noise))
-    q_hat = alpha * T**2 / (V + noise)
-    expected = 0.5 * np.log1p(q_hat) + 0.5 * alpha * T**2 * np.log1p(V / noise) - 0.5 * q_hat * V
+    q_hat = alpha * M**2 / (V + noise)
+    expected = 0.5 * np.log1p(q_hat) + 0.5 * alpha * M**2 * np.log1p(V / noise) - 0.5 * q_hat * V
     np.testing.assert_allclose(found.mmse, V, rtol=1e-3)
     np.testing.assert_allclose(found.mutual_information, expected, rtol=1e-3)

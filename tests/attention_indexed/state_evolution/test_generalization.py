@@ -18,14 +18,14 @@ def nodes_of(tokens):
 
 
 def symmetric(generator, count, tokens):
-    """Scores (n, T, T) of variance 1 off the diagonal and 2 on it."""
+    """Scores (n, M, M) of variance 1 off the diagonal and 2 on it."""
     half = generator.standard_normal((count, tokens, tokens))
     return (half + half.transpose(0, 2, 1)) / np.sqrt(2.0)
 
 
 @pytest.mark.parametrize("tokens", [2, 5])
 def test_linear_scores_have_the_error_of_their_equations(tokens):
-    """The posterior mean of h is omega: both errors are V times the sum of all variances, T (T + 1)."""
+    """The posterior mean of h is omega: both errors are V times the sum of all variances, M (M + 1)."""
     channel = make_channel("linear", tokens)
     for value, _ in (bayes_error(channel, 1.5, 0.3), plug_in_error(channel, 1.5, 0.3)):
         assert value == pytest.approx(0.3 * tokens * (tokens + 1), rel=1e-12)

@@ -123,7 +123,7 @@ def test_an_output_gives_as_many_equations_as_contrasts(tokens):
 
 @pytest.mark.parametrize(("V", "skip"), [([1e-9, 0.5], 1.0), ([0.7, 0.5], 1000.0)])
 def test_the_last_layer_is_learned_like_a_single_one_where_the_mixing_is_known(V, skip):
-    """Known because layer 1 is, or because the skip connection outweighs it: k_2 = T^2 + T - 2 of one layer of three tokens."""
+    """Known because layer 1 is, or because the skip connection outweighs it: k_2 = M^2 + M - 2 of one layer of three tokens."""
     assert_mean(information(3, V, skip, count=64), [0.0, 10.0], allowance=0.02)
 
 

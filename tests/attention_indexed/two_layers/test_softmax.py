@@ -173,7 +173,7 @@ def test_an_output_gives_four_equations_where_little_is_unknown():
 
 @pytest.mark.parametrize(("model", "V"), [(TwoLayers(), [1e-8, 0.5]), (TwoLayers(skip=1000.0), [0.7, 0.5])])
 def test_the_second_layer_is_learned_like_a_single_one_where_the_mixing_is_known(model, V):
-    """Known because layer 1 is, or because the skip connection outweighs it: k_2 = 4, T^2 + T - 2 of one layer of two tokens."""
+    """Known because layer 1 is, or because the skip connection outweighs it: k_2 = 4, M^2 + M - 2 of one layer of two tokens."""
     found = [model.averages(V, nodes(256, seed)).information for seed in range(8)]
     assert_mean(found, [0.0, 4.0], allowance=0.01)
 

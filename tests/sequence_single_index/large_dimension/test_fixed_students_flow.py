@@ -106,7 +106,7 @@ def test_runs_escape_when_the_flow_does(order, d, rate):
 
 
 def test_learning_rate_above_the_bound_keeps_the_start_stable_and_warns():
-    """a / (L + 1) for the feed-forward students, 2 k / V for exponent two: the linear drift changes its sign there."""
+    """a / (M + 1) for the feed-forward students, 2 k / V for exponent two: the linear drift changes its sign there."""
     for tokens in (1, 5):
         bound = fixed_students_flow.feed_forward_bound(tokens)
         assert (
@@ -128,7 +128,7 @@ def test_learning_rate_above_the_bound_keeps_the_start_stable_and_warns():
 
 
 def test_gain_of_the_three_readings():
-    """L at equal rates and at the best rate of each, about L^(3/2) and L^2 for small rates."""
+    """M at equal rates and at the best rate of each, about M^(3/2) and M^2 for small rates."""
     assert fixed_students_flow.gain(8, 1e-9, 1e-9) == pytest.approx(8)
     best = 0.5 * fixed_students_flow.feed_forward_bound(8)
     assert fixed_students_flow.gain(8, best, best) == pytest.approx(8)
@@ -137,7 +137,7 @@ def test_gain_of_the_three_readings():
 
 
 def test_gain_of_the_figure_is_no_pure_power():
-    """Independent numbers, gamma_u = 1e-3, gamma_t = L gamma_u; 96 tied runs at L = 8, 4 744 192 +- 67 800 untied steps.
+    """Independent numbers, gamma_u = 1e-3, gamma_t = M gamma_u; 96 tied runs at M = 8, 4 744 192 +- 67 800 untied steps.
 
     The flow is the limit of large d: an allowance of 5 % for fluctuations at the start. False alarm 1e-4.
     """

@@ -69,7 +69,7 @@ def test_runs_at_large_dimension_follow_the_flow():
 
 
 def test_drift_from_equal_overlaps_is_that_of_the_tied_flow_by_the_number_of_tokens():
-    """At order gamma from equal overlaps: a tied student sums the gradients of its L tokens, an untied one has each alone."""
+    """At order gamma from equal overlaps: a tied student sums the gradients of its M tokens, an untied one has each alone."""
     tokens = 2
     links = built_in.hermite_sum(2, (0.5,) * tokens, 0.0)
     rate = 1e-6

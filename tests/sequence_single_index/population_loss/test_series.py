@@ -14,7 +14,7 @@ from attention_limits.sequence_single_index.positional_semantic.loss import atte
 
 
 def direct(target, student, e, m, signs, nodes):
-    """Mean over nodes (n, 2 L) of half the squared error, (z*, z) drawn with correlation m."""
+    """Mean over nodes (n, 2 M) of half the squared error, (z*, z) drawn with correlation m."""
     tokens = target.tokens
     star, rest = nodes.points[:, :tokens], nodes.points[:, tokens:]
     z = m * star + np.sqrt(1 - np.square(m)) * rest + e * np.asarray(signs)

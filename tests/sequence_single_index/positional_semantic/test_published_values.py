@@ -145,7 +145,7 @@ def test_what_attention_learns_and_when():
     ("exponent", "mean", "deviation"), [(0.0, 587711.5, 38151.0), (0.5, 428036.1, 41139.5), (1.0, 302220.8, 36835.7)]
 )
 def test_escape_of_the_tied_student(exponent, mean, deviation):
-    """L = 2, d = 1000, rate 1e-3 L^exponent, threshold 2/sqrt d: 12 runs against 12, Welch's test at 1e-4."""
+    """M = 2, d = 1000, rate 1e-3 M^exponent, threshold 2/sqrt d: 12 runs against 12, Welch's test at 1e-4."""
     schedule = Schedule(10**7, threshold=2 / np.sqrt(1000))
     rate = 1e-3 * 2**exponent
     runs = fixed_students.tied(2, 1000, rate, overlapped_start(1000), schedule, rngs(12))
@@ -157,7 +157,7 @@ def test_escape_of_the_tied_student(exponent, mean, deviation):
 
 
 def test_escape_of_the_untied_student():
-    """L = 2: 1 154 470 +- 92 260 steps, as above."""
+    """M = 2: 1 154 470 +- 92 260 steps, as above."""
     schedule = Schedule(10**7, threshold=2 / np.sqrt(1000))
     runs = fixed_students.untied(2, 1000, 1e-3, overlapped_start(1000), schedule, rngs(12))
     steps = np.array([run.escape_step for run in runs], dtype=float)

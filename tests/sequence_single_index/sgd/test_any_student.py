@@ -92,12 +92,12 @@ class Full:
     """All d components of students, teacher and positional vectors; the state in the layout of `any_student_kernels`."""
 
     def __init__(self, problem, generator, target, student, loss):
-        self.problem, L = problem, problem.tokens
+        self.problem, M = problem, problem.tokens
         rank = problem.components.shape[1]
         basis = full_sgd.orthonormal_directions(D, rank + 1, generator)
         self.basis, self.teacher = basis[:-1], basis[-1]
         self.positions = problem.components @ self.basis + np.outer(problem.teacher_overlaps, self.teacher)
-        u = generator.standard_normal((L if problem.untied else 1, D))
+        u = generator.standard_normal((M if problem.untied else 1, D))
         self.u = u * np.sqrt(len(u) / np.sum(u**2))
 
         def of_weights(u, g):
@@ -114,10 +114,10 @@ class Full:
         return np.concatenate([m, e.ravel(), np.sum(self.u**2, axis=1)])
 
     def step(self, g):
-        """One step on tokens (B, L, d): draws and chi of the reduced law that follows."""
-        B, L, _ = g.shape
+        """One step on tokens (B, M, d): draws and chi of the reduced law that follows."""
+        B, M, _ = g.shape
         known = np.vstack([self.teacher, self.basis])
-        weights = np.broadcast_to(self.u, (L, D))
+        weights = np.broadcast_to(self.u, (M, D))
         rests = weights - weights @ known.T @ known
         rests = rests / np.linalg.norm(rests, axis=1)[:, None]
         along = g @ known.T
@@ -210,11 +210,11 @@ def test_branches_are_those_of_each_sequence():
 @pytest.mark.parametrize("function", [soft_majority, built_in.full_attention])
 def test_derivatives_by_many_fields(function):
     """Eleven fields need two calls of the function: derivatives by dual numbers against JAX, of floats and of lanes."""
-    L, generator = 11, rng(8)
-    z = generator.standard_normal((L, 8))
+    M, generator = 11, rng(8)
+    z = generator.standard_normal((M, 8))
     P = np.size(function(tuple(z[:, 0].tolist())))
-    write = functions.make_slopes(njit(function), None, L)
-    values, slopes = np.empty((P, 8)), np.empty((P * L, 8))
+    write = functions.make_slopes(njit(function), None, M)
+    values, slopes = np.empty((P, 8)), np.empty((P * M, 8))
     write(z, values, slopes)
 
     def written(z):
@@ -226,8 +226,8 @@ def test_derivatives_by_many_fields(function):
         for lane in range(8):
             np.testing.assert_allclose(values[:, lane], written(jnp.array(z[:, lane])), rtol=1e-12)
             expected = jax.jacobian(written)(jnp.array(z[:, lane]))
-            np.testing.assert_allclose(slopes[:, lane].reshape(P, L), expected, rtol=1e-10, atol=1e-12)
-            one, found = np.empty(P), np.empty(P * L)
+            np.testing.assert_allclose(slopes[:, lane].reshape(P, M), expected, rtol=1e-10, atol=1e-12)
+            one, found = np.empty(P), np.empty(P * M)
             write(np.ascontiguousarray(z[:, lane]), one, found)
             np.testing.assert_allclose(found, slopes[:, lane], rtol=1e-11, atol=1e-13)
 
@@ -253,10 +253,10 @@ def test_fast_students_are_instances(name):
     """The same draws give the same path as the update that was written for the student."""
     problem, fast, numbers, start = FAST[name]
     update, one, other, generator = any_lane_update(problem), np.array(start), np.array(start), rng(3)
-    L, rank = problem.components.shape
+    M, rank = problem.components.shape
     for _ in range(100):
-        draws, chi = generator.standard_normal((1, L * (rank + 2))), 2 * generator.standard_gamma(0.5 * D, L)
-        chi = chi[: L if problem.untied else 1]
+        draws, chi = generator.standard_normal((1, M * (rank + 2))), 2 * generator.standard_gamma(0.5 * D, M)
+        chi = chi[: M if problem.untied else 1]
         update(one, draws, chi)
         lane_update(fast)(other, draws, chi, numbers)
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
