@@ -42,8 +42,9 @@ def draw(growths, path):
         else:
             steps = np.diff(np.log(median)) / np.diff(np.log(size))
             words += f"\nno power law: {steps[0]:.2f} to {steps[-1]:.2f}"
-        # Larger titles reach the letters of the panels.
         axes.set_title(words, fontsize=8)
+        # The letter stands above the labels of the axis, where no title reaches it.
+        axes.set_title(axes.get_title(loc="left"), loc="left", x=-0.3, fontweight="bold")
         axes.set(xscale="log", yscale="log", xlabel=fit.size, ylabel="seconds")
         shown = size[np.unique(np.linspace(0, len(size) - 1, 3).astype(int))]
         axes.set_xticks(shown, [f"{value:g}" for value in shown])

@@ -6,7 +6,6 @@ from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import (
     COLORS,
     KEY,
-    PURPLE,
     WIDE,
     house_style,
     legend_below,
@@ -43,7 +42,7 @@ def draw(cubes):
                     points(axes, realised_alpha(one, simulated.alpha), values, np.ones(values.shape), color, None)
         # e_g = D (1 + 1 / alpha) + O(1 / alpha^2), D = 1 / gamma, for every fixed ridge.
         law = theory.alpha.values[theory.alpha.values >= 1.0]
-        column[0].plot(law, (1.0 + 1.0 / law) / gamma, color=PURPLE, linestyle=":", label=r"$(1 + 1/\alpha) / \gamma$")
+        column[0].plot(law, (1.0 + 1.0 / law) / gamma, color=KEY, linestyle=":", label=r"$(1 + 1/\alpha) / \gamma$")
         best = part.isel(ridge=0).optimal_error.mean("replica").dropna("alpha")
         column[0].plot(best.alpha, best, color=COLORS["best"], linestyle="--", label=r"best $\lambda$ at each $\alpha$")
         column[0].set_title(rf"$\gamma = {gamma:g}$")

@@ -28,7 +28,7 @@ def draw(cubes):
                 banded_line(
                     axes, one.samples.values, *mean_and_error(finite, axis=1), color, linestyle="--", linewidth=1.0
                 )
-                points(axes, one.samples.values, gaussian, np.ones(gaussian.shape), color, None, "x")
+                points(axes, one.samples.values, gaussian, np.ones(gaussian.shape), color, None, "s")
                 points(axes, one.samples.values, alignment, np.ones(alignment.shape), color, None)
         flat = part.isel(ridge=0, samples=0, replica=0)
         level(column[0], float(flat.masked_variance), "variance of the site", linestyle=":")
@@ -38,7 +38,7 @@ def draw(cubes):
         column[1].set(xlabel="training sequences $M$", xscale="log")
     for look, label in (
         ({"linestyle": "-"}, "replica theory"),
-        ({"marker": "x", "linestyle": "none", "markersize": 4}, "Gaussian sequences"),
+        ({"marker": "s", "linestyle": "none", "markersize": 4}, "Gaussian sequences"),
         ({"linestyle": "--", "linewidth": 1.0}, "finite Gaussian population"),
         ({"marker": "o", "linestyle": "none", "markersize": 4}, "alignment"),
     ):

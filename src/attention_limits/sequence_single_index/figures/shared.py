@@ -7,6 +7,8 @@ from attention_limits.plotting import BLACK, BLUE, COLORS, GREEN, KEY, VERMILLIO
 
 # Colours of students with weights that all tokens share, and with weights of each token.
 STUDENTS = {"tied": VERMILLION, "untied": BLUE}
+# The uninformed start of a loss surface.
+START = {"marker": "o", "linestyle": "none", "color": BLACK, "markeredgecolor": "white", "markersize": 6, "clip_on": False}
 POSITIONAL, SEMANTIC, ACCENT, NEUTRAL = COLORS["positional"], COLORS["semantic"], GREEN, BLACK
 
 
@@ -70,7 +72,7 @@ def binomial_errors(successes, runs):
 def without_position(axes, m, loss, title):
     """The loss R(0, m) along the semantic overlap m, arrays (n,), with its start m = 0, below a `title`."""
     axes.plot(m, loss, color=NEUTRAL)
-    axes.plot(0, loss[m == 0], "o", color="white", markeredgecolor=NEUTRAL, markersize=5)
+    axes.plot(0, loss[m == 0], **START)
     axes.set(title=title, xlabel="semantic overlap $m$", ylabel="population loss $R(0, m)$", xlim=(-1, 1))
 
 

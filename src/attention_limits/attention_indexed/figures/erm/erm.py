@@ -5,12 +5,10 @@ import numpy as np
 from attention_limits.attention_indexed.figures.erm.erm_shared import ERROR, METHODS, equations, evolution, minima, of
 from attention_limits.attention_indexed.figures.erm.erm_shared import best as at_best
 from attention_limits.attention_indexed.figures.shared import fitted, model
-from attention_limits.attention_indexed.readings import errors_of_mean
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     COLORS,
     KEY,
-    PURPLE,
     WIDE,
     house_style,
     legend_below,
@@ -20,8 +18,8 @@ from attention_limits.plotting import (
     points,
 )
 
-# Starts in the mean of gradient descent, and errors below which the axis ends.
-STARTS, FLOOR = 32, 1e-2
+# Errors below which the axis ends.
+FLOOR = 1e-2
 
 
 @house_style
@@ -73,12 +71,11 @@ def _draw_learning(axes, cube, best):
 
 
 def _draw_descent(axes, cube):
-    """Gradient descent without decay: one start, the mean of `STARTS`, and the limit of many starts."""
+    """Gradient descent without decay: one start, and the limit of many starts."""
     tokens = model(cube, "tokens")
     K = tokens**2 + tokens - 2
     shown = (
         (cube.mmse_average.sel(average=1), COLORS["descent"], "v", "gradient descent, one start"),
-        (errors_of_mean(cube, STARTS), PURPLE, "D", f"mean of {STARTS} starts"),
         (cube.mmse_extrapolated, COLORS["average"], "*", "limit of many starts"),
     )
     for values, color, marker, label in shown:

@@ -38,14 +38,14 @@ def draw(cubes):
             xlim=(0, 1.25 * float(cube.recovery_threshold.max())), yscale="log",
         )  # fmt: skip
     _theory(panels[0], cubes["two_layers"].sel(estimator="two_layers_state_evolution"))
-    for axes, layers in zip(panels, (2, 3), strict=True):
-        for layer in range(1, layers + 1):
-            axes.plot([], [], color=LAYER_COLORS[layer], label=f"layer {layer}")
+    # The legend lists its entries in this order, in two columns: the layers, then the symbols.
+    for layer in cubes["layers_descent_three"].layer.values:
+        panels[0].plot([], [], color=LAYER_COLORS[layer], label=f"layer {layer}")
     panels[0].plot([], [], color=KEY, label="state evolution")
     panels[0].plot([], [], "v", color=KEY, markersize=4, label="gradient descent, one start")
     panels[0].plot([], [], "*", color=KEY, label="limit of many starts")
     panels[0].set(ylabel=r"error $\|S_l - \hat S_l\|_F^2/d$, without traces", ylim=(LOWEST, None))
-    legend_below(figure, panels, ncols=3)
+    legend_below(figure, panels, ncols=2)
     return figure
 
 

@@ -13,7 +13,7 @@ from attention_limits.attention_indexed.figures.shared import (
     with_unknown_scale,
 )
 from attention_limits.plotting import (
-    BLUE,
+    COLORS,
     KEY,
     MIDDLE,
     ORANGE,
@@ -25,7 +25,7 @@ from attention_limits.plotting import (
     published_points,
 )
 
-BAYES, CODE = BLUE, ORANGE
+BAYES, AMP, CODE = COLORS["bayes"], COLORS["amp"], ORANGE
 TOKENS = dict(zip((2, 3, 4, 5), zip(ordered_colors((2, 3, 4, 5)), "osDv", strict=True), strict=True))
 
 
@@ -44,7 +44,7 @@ def _draw_outputs(panels, two, cube):
     """Generalisation errors: two tokens, and several tokens against alpha / rho."""
     ratio = 0.5
     output_theory(panels[0], two, BAYES)
-    amp(panels[0], two, BAYES, variable="error_bayes")
+    amp(panels[0], two, AMP, variable="error_bayes")
     panels[0].set(xlabel=r"samples $\alpha = n/d^2$", ylabel=GENERALISATION, xlim=(0.02, 20))
     for tokens in cube.tokens.values:
         color, marker = TOKENS[int(tokens)]
@@ -61,11 +61,10 @@ def _draw_outputs(panels, two, cube):
 def _draw_two_tokens(axes, cube, code):
     line = theory(cube)
     axes.plot(line.alpha, line, color=BAYES, label="Bayes-optimal state evolution")
-    with_unknown_scale(axes, line, BAYES, 0.5, setting(cube, "matrix_amp", "dimension"), "with the unknown scale")
-    amp(axes, cube, BAYES)
-    amp_key(axes, cube)
+    with_unknown_scale(axes, line, AMP, 0.5, setting(cube, "matrix_amp", "dimension"), "with the unknown scale")
+    amp(axes, cube, AMP, f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$")
     tail = cube.mmse_tail.isel(replica=0).dropna("alpha").sel(alpha=slice(0.4, None))
-    axes.plot(tail.alpha, tail, color="black", linestyle=":", label=r"law of large $\alpha$, $\propto \alpha^{-2}$")
+    axes.plot(tail.alpha, tail, color="0.5", linestyle="-.", linewidth=0.8, label=r"law of large $\alpha$, $\propto \alpha^{-2}$")
     axes.plot(code.alpha, code, color=CODE, linestyle="--", label="channel of the published code")
     published_points(axes, *HARDMAX_CURVES[0.5].T, label="published state evolution")
     published_points(axes, *HARDMAX_AMP[0.5].T, label="published AMP (standard deviation)")

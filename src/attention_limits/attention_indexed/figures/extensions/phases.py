@@ -3,13 +3,12 @@
 import numpy as np
 
 from attention_limits.attention_indexed.figures.shared import ESTIMATION
-from attention_limits.plotting import BLUE, HARD_COLOR, MIDDLE, VERMILLION, house_style, legend_below, new_figure
+from attention_limits.plotting import COLORS, HARD_COLOR, MIDDLE, house_style, legend_below, new_figure
 
 _CUBES = {
     "phases_size": r"$y = |h_{12}| + \sqrt{0.01}\,Z$",
     "phases_shifted_size": r"$y = |h_{12} + 0.3| + \sqrt{0.01}\,Z$",
 }
-_BAYES, _PASSING = BLUE, VERMILLION
 
 
 @house_style
@@ -26,7 +25,7 @@ def draw(cubes):
         _entropies(column[1], cube)
     axes[0, 0].set_ylabel(ESTIMATION)
     axes[1, 0].set_ylabel("free entropy $F$ beyond no data, per $d^2$")
-    legend_below(figure, axes[:, 0])
+    legend_below(figure, axes[:, 0], ncols=4)
     return figure
 
 
@@ -43,9 +42,9 @@ def numbers(cubes):
 def _errors(axes, cube, title):
     for branch in cube.branch.values:
         axes.plot(*_sides(cube.alpha, cube.mmse_by_branch.sel(branch=branch)), color="0.75", linewidth=4)
-    axes.plot(*_sides(cube.alpha, cube.mmse), color=_PASSING, label="message passing")
+    axes.plot(*_sides(cube.alpha, cube.mmse), color=COLORS["uninformed"], label="message passing")
     best = cube.mmse_bayes.where(cube.decided == 1)
-    axes.plot(*_sides(cube.alpha, best), color=_BAYES, linestyle="--", label="Bayes-optimal")
+    axes.plot(*_sides(cube.alpha, best), color=COLORS["bayes"], linestyle="--", label="Bayes-optimal")
     axes.set(title=title, yscale="log", ylim=(5e-3, 1.5))
 
 
@@ -57,7 +56,9 @@ def _sides(alpha, values):
 
 def _entropies(axes, cube):
     """Solutions that message passing reaches are of the uninformed branch; beside them the others are of the informed one."""
-    for branch, (color, label) in enumerate([(_PASSING, "from no knowledge"), (_BAYES, "from the teacher")], 1):
+    starts = {"uninformed": "from no knowledge", "informed": "from the teacher"}
+    for branch, (start, label) in enumerate(starts.items(), 1):
+        color = COLORS[start]
         values = cube.free_entropy_by_branch.sel(branch=branch).where(cube.solutions > 1)
         error = cube.free_entropy_by_branch_error.sel(branch=branch)
         axes.plot(cube.alpha, values, color=color, label=label)

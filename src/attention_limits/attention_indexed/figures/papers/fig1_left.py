@@ -21,7 +21,7 @@ from attention_limits.plotting import KEY, WIDE, house_style, legend_below, new_
 def draw(cubes):
     """From the cube fig1_left_hardmax: state evolution (lines) and matrix AMP (circles).
 
-    Crosses and squares: published state evolution and AMP. Diamonds: AMP at a larger dimension, from fig1_left_dimension400.
+    Crosses: published state evolution, with bars published AMP. Diamonds: AMP at a larger dimension, from fig1_left_dimension400.
     """
     cube, large = cubes["fig1_left_hardmax"], cubes["fig1_left_dimension400"]
     figure, (left, right) = new_figure(1, 2, WIDE, 5.2)

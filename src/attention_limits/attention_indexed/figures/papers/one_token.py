@@ -17,7 +17,8 @@ from attention_limits.attention_indexed.figures.shared import (
 )
 from attention_limits.plotting import (
     COLORS,
-    GREEN,
+    ORANGE,
+    VERMILLION,
     WIDE,
     house_style,
     legend_below,
@@ -30,7 +31,9 @@ from attention_limits.plotting import (
 _NOISES = (0.0, 0.25)
 # Numbers of samples at which the caption compares both errors.
 _COMPARED = {"few": 0.1, "many": 0.5}
-_BAYES, _AMP, _DECAY, _LONG = COLORS["bayes"], COLORS["amp"], COLORS["erm"], GREEN
+_BAYES, _AMP, _DECAY = COLORS["bayes"], COLORS["amp"], COLORS["erm"]
+# Cubes of bilinear regression: colour and marker.
+_SHAPES = {"bilinear_regression_short": (VERMILLION, "o"), "bilinear_regression_long": (ORANGE, "D")}
 
 
 @house_style
@@ -39,7 +42,7 @@ def draw(cubes):
     figure, panels = new_figure(1, 3, WIDE, 4.2, sharey=True)
     for axes, noise in zip(panels[:2], _NOISES, strict=True):
         _quadratic(axes, cubes["quadratic_network"], cubes["quadratic_network_decay"], noise)
-    _bilinear(panels[2], {"bilinear_regression_short": (_AMP, "o"), "bilinear_regression_long": (_LONG, "D")}, cubes)
+    _bilinear(panels[2], cubes)
     for axes in panels:
         axes.set_xlabel(r"samples $\alpha = n/d^2$")
     panels[0].set(ylabel=ESTIMATION, ylim=(0, 1.25))
@@ -83,9 +86,9 @@ def _decay(axes, part):
             mark_threshold(axes, end, color)
 
 
-def _bilinear(axes, looks, cubes):
+def _bilinear(axes, cubes):
     """Bilinear regression at the aspects of its cubes; r is half of the shorter side."""
-    for name, (color, marker) in looks.items():
+    for name, (color, marker) in _SHAPES.items():
         cube = cubes[name]
         line, aspect = theory(cube), model(cube, "aspect")
         axes.plot(line.alpha, line, color=color, label=rf"Bayes-optimal, $d_k = {aspect:g}\, d_q$")

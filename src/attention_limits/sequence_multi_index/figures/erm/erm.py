@@ -19,7 +19,7 @@ from attention_limits.plotting import (
 
 # Ends of the scale of ridges.
 RIDGES = (1e-3, 1.0)
-METHODS = {"erm_minimisation": ("L-BFGS", "o"), "erm_gamp": ("GAMP", "^")}
+METHODS = {"erm_minimisation": ("L-BFGS", "o"), "erm_gamp": ("GAMP", "D")}
 
 
 @house_style

@@ -34,8 +34,8 @@ def draw(cubes):
     _layers(skip, cubes["atlas_skip"], "skip", "skip strength $c$, $L = 3$")
     _layers(beta, cubes["atlas_beta"], "beta", r"inverse temperature $\beta$, $L = 3$")
     depth.set_ylabel(r"samples per dimension $\alpha = n/D$")
-    depth.plot([], [], "o", color=KEY, markersize=4, markerfacecolor="white", label="not separated from another layer")
-    tokens.plot([], [], "^-", color=LAYER_COLORS[1], markersize=4, linewidth=1, label="one layer alone")
+    depth.plot([], [], "D", color=KEY, markersize=4, label="not separated from another layer")
+    tokens.plot([], [], "v-", color=LAYER_COLORS[1], markersize=4, linewidth=1, label="one layer alone")
     legend_below(figure, (depth, tokens), ncols=5)
     return figure
 
@@ -59,7 +59,7 @@ def together(means, errors):
 
 
 def _layers(axes, cube, key, label, lines=True, labelled=True):
-    """Thresholds of all layers against `key`; for layers that are not separated hollow, and moved aside."""
+    """Thresholds of all layers against `key`; for layers that are not separated diamonds, moved aside."""
     x, layers = cube[key].values, cube.layer.values
     means, errors = (
         np.array(part) for part in zip(*(layer_threshold_and_error(cube, layer) for layer in layers), strict=True)
@@ -73,10 +73,10 @@ def _layers(axes, cube, key, label, lines=True, labelled=True):
         text = f"layer {layer} becomes learnable" if labelled else None
         if lines:
             axes.plot(moved, np.where(close[k], np.nan, means[k]), color=color, linewidth=1)
-        for chosen, face in ((~close[k], color), (close[k], "white")):
+        for chosen, marker in ((~close[k], "o"), (close[k], "D")):
             axes.errorbar(
-                moved[chosen], means[k, chosen], errors[k, chosen], color=color, markerfacecolor=face, marker="o",
-                markersize=4, capsize=2, elinewidth=1, linestyle="none", label=text if face == color else None,
+                moved[chosen], means[k, chosen], errors[k, chosen], color=color, marker=marker, markersize=4, capsize=2,
+                elinewidth=1, linestyle="none", label=text if marker == "o" else None,
             )  # fmt: skip
     axes.axhline(1 / 6, color="0.5", linestyle=":", linewidth=1)
     axes.set(xlabel=label, ylim=(0.1, 3.0))
@@ -102,7 +102,7 @@ def _depth(axes, cube, deep, order):
 
 
 def _tokens(axes, cube):
-    for depth, marker in zip(cube.depth.values, "^o", strict=False):
+    for depth, marker in zip(cube.depth.values, "vo", strict=False):
         for layer in range(1, int(depth) + 1):
             mean, error = layer_threshold_and_error(cube.sel(depth=depth), layer)
             axes.errorbar(

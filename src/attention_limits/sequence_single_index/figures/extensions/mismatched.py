@@ -3,8 +3,8 @@
 import numpy as np
 
 from attention_limits.numerics.probability.power_laws import median_and_range
-from attention_limits.plotting import MIDDLE, house_style, legend_below, new_figure
-from attention_limits.sequence_single_index.figures.shared import NEUTRAL, POSITIONAL, SEMANTIC, power_text
+from attention_limits.plotting import GREEN, MIDDLE, ORANGE, house_style, legend_below, new_figure
+from attention_limits.sequence_single_index.figures.shared import NEUTRAL, power_text
 from attention_limits.sequence_single_index.readings import escape_law
 
 # Cube of the runs and title, by the name of the cube of the diffusion.
@@ -24,7 +24,7 @@ def draw(cubes):
         _runs(panel, cube)
         _theory(panel, cubes[name].isel(replica=0))
         flow = cube.flow_step.isel(replica=0).values
-        panel.plot(d, flow / d**2, color=POSITIONAL, linestyle="--", linewidth=1.2, label="flow without noise")
+        panel.plot(d, flow / d**2, color=ORANGE, linestyle="--", linewidth=1.2, label="flow without noise")
         panel.set(xscale="log", yscale="log", xlabel="dimension $d$", title=title)
         panel.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
         panel.set_yticks([], minor=True)
@@ -41,7 +41,7 @@ def _runs(axes, cube):
     label = f"median of {cube.sizes['replica']} runs: {power_text('d', escape_law(cube))}"
     errors = [(median - low)[known] / d[known] ** 2, (high - median)[known] / d[known] ** 2]
     axes.errorbar(
-        d[known], median[known] / d[known] ** 2, errors, fmt="o", color=SEMANTIC, markersize=4, capsize=2, elinewidth=1,
+        d[known], median[known] / d[known] ** 2, errors, fmt="o", color=GREEN, markersize=4, capsize=2, elinewidth=1,
         label=label, zorder=4,
     )  # fmt: skip
 

@@ -4,9 +4,12 @@ import numpy as np
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.patches import Patch
 
-from attention_limits.plotting import MIDDLE, house_style, new_figure
+from attention_limits.plotting import MIDDLE, flagged_points, house_style, new_figure
 from attention_limits.sequence_single_index.figures.papers.fig4 import REGIONS
+from attention_limits.sequence_single_index.figures.shared import NEUTRAL
 
+# Entry of the open circles.
+UNDECIDED = "scramblings disagree, or search undecided"
 PANELS = {"positions_star": "three vectors at 120°", "positions_orthogonal": r"$p_1 \perp p_2 = p_3$"}
 
 
@@ -23,7 +26,7 @@ def draw(cubes):
         codes |= set(np.unique(region[0]).astype(int))
         top.pcolormesh(cube.a, cube.omega, region[0], cmap=colors, norm=norm, rasterized=True)
         row, column = np.nonzero((region != region[0]).any(axis=0) | _open(cube))
-        top.plot(cube.a.values[column], cube.omega.values[row], "x", color="black", markersize=3)
+        flagged_points(top, cube.a.values[column], cube.omega.values[row], NEUTRAL, UNDECIDED)
         top.set(title=f"$M = 3$, {title}", ylabel=r"weight of the positional part $\omega$")
         shown = bottom.pcolormesh(
             cube.a, cube.omega, _angle(cube), cmap="cividis", vmin=-15.0, vmax=5.0, rasterized=True

@@ -3,8 +3,18 @@
 import numpy as np
 
 from attention_limits.numerics.probability.statistics import mean_and_error
-from attention_limits.plotting import WIDE, curve, house_style, legend_below, lower_bounds, new_figure, present
-from attention_limits.sequence_single_index.figures.shared import NEUTRAL, POSITIONAL, SEMANTIC, binomial_errors
+from attention_limits.plotting import (
+    GREEN,
+    ORANGE,
+    WIDE,
+    curve,
+    house_style,
+    legend_below,
+    lower_bounds,
+    new_figure,
+    present,
+)
+from attention_limits.sequence_single_index.figures.shared import NEUTRAL, binomial_errors
 
 # Cube, scanned key and its label.
 SCANS = {
@@ -44,8 +54,8 @@ def _probability(axes, cube, key):
         cube[key], wins / count, binomial_errors(wins, count), fmt="o", color=NEUTRAL, markersize=4, capsize=2, elinewidth=1,
         label="SGD",
     )  # fmt: skip
-    _theory(axes, cube, key, "flow_semantic", SEMANTIC, "Gaussian exit and flow")
-    _theory(axes, cube, key, "gaussian_semantic", POSITIONAL, "Gaussian process alone", "--")
+    _theory(axes, cube, key, "flow_semantic", GREEN, "Gaussian exit and flow")
+    _theory(axes, cube, key, "gaussian_semantic", ORANGE, "Gaussian process alone", "--")
     axes.axhline(0.5, color="0.8", linewidth=0.6, zorder=0)
     axes.set(ylim=(0.3, 1.0))
 
@@ -61,5 +71,5 @@ def _steps(axes, cube, key):
     )  # fmt: skip
     if np.any(~known):
         lower_bounds(axes, cube[key].values[~known], mean[~known], NEUTRAL, "not all runs escaped")
-    _theory(axes, cube, key, "flow_mean_step", SEMANTIC, "Gaussian exit and flow")
-    _theory(axes, cube, key, "gaussian_step", POSITIONAL, "Gaussian process alone", "--")
+    _theory(axes, cube, key, "flow_mean_step", GREEN, "Gaussian exit and flow")
+    _theory(axes, cube, key, "gaussian_step", ORANGE, "Gaussian process alone", "--")

@@ -5,9 +5,9 @@ import numpy as np
 from attention_limits.plotting import MIDDLE, house_style, legend_below, new_figure
 from attention_limits.sequence_single_index.figures.shared import (
     ACCENT,
-    NEUTRAL,
     POSITIONAL,
     SEMANTIC,
+    START,
     exponent_text,
     loss_contours,
     lowest_point,
@@ -29,7 +29,7 @@ def draw(cubes):
             f"target $He_{degree}(z_1) + He_{degree}(z_2)$\nno positional encoding: SIE {exponent_text(part, 'semantic')}",
         )  # fmt: skip
         loss_contours(figure, bottom, e, m, loss)
-        bottom.plot(0, 0, "o", color="white", markeredgecolor=NEUTRAL, markersize=5, clip_on=False, zorder=4)
+        bottom.plot(0, 0, **START, zorder=4, label="start")
         hessian_axes(bottom, part.hessian_ee.item(), cleaned(part.hessian_mm.item()))
         low_e, low_m = lowest_point(e, m, loss)
         bottom.plot(low_m, low_e, "*", color=ACCENT, markeredgecolor="white", markersize=11, clip_on=False, zorder=5)

@@ -5,7 +5,7 @@ import numpy as np
 from attention_limits.plotting import MIDDLE, house_style, legend_below, new_figure
 from attention_limits.sequence_single_index.figures.shared import (
     ACCENT,
-    NEUTRAL,
+    START,
     exponent_text,
     loss_contours,
     lowest_point,
@@ -21,7 +21,7 @@ def draw(cubes):
     figure, (left, right) = new_figure(1, 2, MIDDLE, 3.8, width_ratios=(2, 3))
     without_position(left, m, loss[0], f"without positional encoding\nSIE {exponent_text(cube, 'semantic')}")
     loss_contours(figure, right, e, m, loss, finer_below=3.0)
-    right.plot(0, 0, "o", color="white", markeredgecolor=NEUTRAL, markersize=5, clip_on=False, label="start")
+    right.plot(0, 0, **START, label="start")
     low_e, low_m = lowest_point(e, m, loss)
     right.plot(
         [low_m, -low_m], [low_e, low_e], "*", color=ACCENT, markeredgecolor="white", markersize=11, linestyle="none",

@@ -7,6 +7,7 @@ from attention_limits.plotting import MIDDLE, Picture, house_style, legend_below
 from attention_limits.sequence_single_index.figures.shared import (
     POSITIONAL,
     SEMANTIC,
+    START,
     loss_contours,
     steepest_direction,
 )
@@ -40,7 +41,7 @@ def draw(cubes):
         "", (m_steep, e_steep), (0, 0), arrowprops={"arrowstyle": "-|>", "color": "white", "linewidth": 2.0}, zorder=6
     )
     flat.plot([], [], color="0.8", linewidth=2.0, label="steepest direction")
-    flat.plot(0, 0, "o", color="white", markeredgecolor="black", markersize=4, label="start")
+    flat.plot(0, 0, **START, label="start")
     legend_below(figure, flat)
     for letter, axes in (("a", view), ("b", flat)):
         letter_panel(axes, letter)

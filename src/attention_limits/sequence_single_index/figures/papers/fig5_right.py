@@ -6,6 +6,7 @@ from contextlib import suppress
 from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import (
     MIDDLE,
+    ORANGE,
     curve,
     flagged_points,
     house_style,
@@ -13,10 +14,10 @@ from attention_limits.plotting import (
     mark_threshold,
     new_figure,
 )
-from attention_limits.sequence_single_index.figures.shared import NEUTRAL, SEMANTIC, binomial_errors
+from attention_limits.sequence_single_index.figures.shared import NEUTRAL, binomial_errors
 from attention_limits.sequence_single_index.readings import equal_curvatures
 
-LOSSES = {"frobenius": (NEUTRAL, r"$\|T - S\|_F$"), "half_square": (SEMANTIC, r"$\frac{1}{2}\|T - S\|_F^2$")}
+LOSSES = {"frobenius": (NEUTRAL, r"$\|T - S\|_F$"), "half_square": (ORANGE, r"$\frac{1}{2}\|T - S\|_F^2$")}
 
 
 @house_style

@@ -1,11 +1,11 @@
 """Steps to learn a square target against the number of tokens: trace of attention and a network with the square as activation."""
 
-from attention_limits.plotting import BLUE, KEY, NARROW, VERMILLION, house_style, legend_below, new_figure
+from attention_limits.plotting import GREEN, KEY, NARROW, ORANGE, house_style, legend_below, new_figure
 from attention_limits.sequence_single_index.figures.public.lengths import draw_medians
 
 STUDENTS = {
-    "trace_attention": ("trace of attention", BLUE),
-    "square_network": ("square of the mean field, untied", VERMILLION),
+    "trace_attention": ("trace of attention", GREEN),
+    "square_network": ("square of the mean field, untied", ORANGE),
 }
 
 
