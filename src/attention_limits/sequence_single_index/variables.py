@@ -205,8 +205,8 @@ VARIABLES = (
     Variable("noise_semantic", (), "variance of the gradient along the teacher", "v_m", "per sample", _LINEAR),
     Variable("noise_total", (), "second moment of the gradient coefficients", "V", "E|dl/dz|^2 per sample", _LINEAR),
     Variable(
-        "gaussian_step", (), "escape step of the linearised SGD", "T", "SGD steps; infinite where neither overlap grows",
-        "s_e^2 + s_m^2 = threshold, s_i^2 = (gamma/d) v_i (exp(2 (gamma/d) G_i T) - 1) / (2 G_i), G_i = -(H_ii + gamma V/2)",
+        "gaussian_step", (), "escape step of the linearised SGD", "t", "SGD steps; infinite where neither overlap grows",
+        "s_e^2 + s_m^2 = threshold, s_i^2 = (gamma/d) v_i (exp(2 (gamma/d) G_i t) - 1) / (2 G_i), G_i = -(H_ii + gamma V/2)",
     ),
     Variable(
         "gaussian_semantic", (), "probability that the linearised SGD learns the semantic direction", "P_sem", "0 to 1",
@@ -219,6 +219,6 @@ VARIABLES = (
     ),
     Variable(
         "flow_mean_step", (), "mean escape step of SGD, exit and flow", "t", "SGD steps; missing where flow_semantic is",
-        "mean over the Gaussian law at the exit of T_exit + d tau, tau the time of the flow to the threshold",
+        "mean over the Gaussian law at the exit of t_exit + d tau, tau the time of the flow to the threshold",
     ),
 )  # fmt: skip

@@ -8,7 +8,14 @@ from attention_limits.plotting import BLACK, BLUE, COLORS, GREEN, KEY, VERMILLIO
 # Colours of students with weights that all tokens share, and with weights of each token.
 STUDENTS = {"tied": VERMILLION, "untied": BLUE}
 # The uninformed start of a loss surface.
-START = {"marker": "o", "linestyle": "none", "color": BLACK, "markeredgecolor": "white", "markersize": 6, "clip_on": False}
+START = {
+    "marker": "o",
+    "linestyle": "none",
+    "color": BLACK,
+    "markeredgecolor": "white",
+    "markersize": 6,
+    "clip_on": False,
+}
 POSITIONAL, SEMANTIC, ACCENT, NEUTRAL = COLORS["positional"], COLORS["semantic"], GREEN, BLACK
 
 

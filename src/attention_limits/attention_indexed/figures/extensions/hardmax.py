@@ -64,7 +64,14 @@ def _draw_two_tokens(axes, cube, code):
     with_unknown_scale(axes, line, AMP, 0.5, setting(cube, "matrix_amp", "dimension"), "with the unknown scale")
     amp(axes, cube, AMP, f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$")
     tail = cube.mmse_tail.isel(replica=0).dropna("alpha").sel(alpha=slice(0.4, None))
-    axes.plot(tail.alpha, tail, color="0.5", linestyle="-.", linewidth=0.8, label=r"law of large $\alpha$, $\propto \alpha^{-2}$")
+    axes.plot(
+        tail.alpha,
+        tail,
+        color="0.5",
+        linestyle="-.",
+        linewidth=0.8,
+        label=r"law of large $\alpha$, $\propto \alpha^{-2}$",
+    )
     axes.plot(code.alpha, code, color=CODE, linestyle="--", label="channel of the published code")
     published_points(axes, *HARDMAX_CURVES[0.5].T, label="published state evolution")
     published_points(axes, *HARDMAX_AMP[0.5].T, label="published AMP (standard deviation)")
