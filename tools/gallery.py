@@ -30,9 +30,9 @@ All figures share one grammar:
 
 | Mark | Meaning |
 |---|---|
-| line, with a band | theory, with one standard error, or with the bound that the caption names; no line joins the two sides of a jump, or a point that fails a flag |
-| filled symbol, with a bar | simulation, mean and one standard error; median and 68 % interval where the caption says so |
-| filled symbol on a line, or for a threshold | theory at the points of a coarse grid, with one standard error; the line only joins them |
+| line, with a band | theory, with one standard error or a stated bound; it breaks at a jump, and at a point that fails a flag |
+| filled symbol, with a bar | simulation, mean and one standard error; or median and 68 % interval, if the caption says so |
+| filled symbol on a line, or for a threshold | theory at the points of a coarse grid; the line only joins them |
 | thin pale line | one run or one data set |
 | short dash | theory at a single point |
 | faint open circle | one replica that fails a [flag](accuracy.md#flags); it is in no mean |
