@@ -77,6 +77,12 @@ def test_a_run_of_the_papers_leaves_out_extra_figures_and_their_cubes(toy):
         assert load_project(toy, {"figures": "papers"}).targets("toy") == papers
     write(toy, "toy/figures.yaml", both)
     assert load_project(toy).targets("toy") == [*cubes, *heights, *file]
+    # An experiment that is extra: without its cube where no figure of the papers draws it.
+    for name in ("growth_curve", "shared"):
+        source = toy / f"config/toy/experiments/{name}.yaml"
+        source.write_text(f"extra: true\n{source.read_text()}")
+    assert load_project(toy, {"figures": "papers"}).targets("toy") == [cubes[0], *heights]
+    assert load_project(toy).targets("toy") == [*cubes, *heights, *file]
 
 
 def test_scales_and_folders(toy):

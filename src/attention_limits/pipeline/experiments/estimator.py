@@ -152,6 +152,7 @@ class Experiment:
     title: str
     description: str
     requires: dict[str, str]
+    extra: bool
     data: dict[str, Estimator]
     estimators: dict[str, Estimator]
 

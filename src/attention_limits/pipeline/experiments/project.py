@@ -93,7 +93,8 @@ class Run(Section):
     figures: Literal["papers", "all"] = Field(
         "all",
         description=(
-            "Figures to make: all, or papers: without those that figures.yaml calls extra, and without the cubes of these alone."
+            "Figures to make: all, or papers: without those that figures.yaml calls extra, without the cubes of these alone, and "
+            "without the experiments that their files call extra."
         ),
     )
     set: Annotated[
@@ -142,10 +143,12 @@ class Project:
     def targets(self, family: str) -> list[str]:
         """The files of the cubes and figures of a family that the run makes; see `Run.figures`."""
         figures = [figure for figure in self.figures.values() if figure.family == family]
-        made = [figure for figure in figures if self.run.figures == "all" or not figure.extra]
+        every = self.run.figures == "all"
+        made = [figure for figure in figures if every or not figure.extra]
         drawn = {name for figure in figures for name in figure.cubes}
         needed = {name for figure in made for name in figure.cubes}
-        cubes = [item for name, item in self.experiments[family].items() if name in needed or name not in drawn]
+        alone = {name for name, item in self.experiments[family].items() if name not in drawn and (every or not item.extra)}
+        cubes = [item for name, item in self.experiments[family].items() if name in needed | alone]
         folder = self.run.folder
         return [item.cube_path(folder) for item in cubes] + [path for item in made for path in item.paths(folder)]
 
