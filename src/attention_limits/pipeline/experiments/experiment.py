@@ -72,7 +72,9 @@ class File(Section):
             "Paths of files, relative to the project. While one is missing, the workflow leaves out the experiment."
         ),
     )
-    extra: bool = Field(False, description="A run with `figures: papers` leaves out the cube, unless one of its figures draws it.")
+    extra: bool = Field(
+        False, description="A run with `figures: papers` leaves out the cube, unless one of its figures draws it."
+    )
     data: _Listed = Field({}, description="Data that estimators read, by name: grid, replicas, solver.")
     estimators: _Listed = Field(min_length=1, description="Estimators by name: grid, replicas, solver, chunk, reads.")
     scales: Scales = Scales()
@@ -318,9 +320,11 @@ def _expand(path: Path, document: dict, fixed: set[str], family: Family) -> tupl
     found += [(("data", name), "no estimator reads it") for name in data if name not in wanted]
     if found:
         return None, list(dict.fromkeys(found))
-    texts = document["title"], " ".join(document["description"].split())
-    sections = expanded["data"], expanded["estimators"]
-    return Experiment(path, family.name, path.stem, *texts, document.get("requires", {}), document.get("extra", False), *sections), []
+    experiment = Experiment(
+        path, family.name, path.stem, document["title"], " ".join(document["description"].split()),
+        document.get("requires", {}), document.get("extra", False), expanded["data"], expanded["estimators"],
+    )  # fmt: skip
+    return experiment, []
 
 
 def _between_keys(experiment: Experiment) -> list[Problem]:
