@@ -147,8 +147,11 @@ class Project:
         made = [figure for figure in figures if every or not figure.extra]
         drawn = {name for figure in figures for name in figure.cubes}
         needed = {name for figure in made for name in figure.cubes}
-        alone = {name for name, item in self.experiments[family].items() if name not in drawn and (every or not item.extra)}
-        cubes = [item for name, item in self.experiments[family].items() if name in needed | alone]
+        cubes = [
+            item
+            for name, item in self.experiments[family].items()
+            if name in needed or (name not in drawn and (every or not item.extra))
+        ]
         folder = self.run.folder
         return [item.cube_path(folder) for item in cubes] + [path for item in made for path in item.paths(folder)]
 
