@@ -40,6 +40,34 @@ def filled(count):
     return float32_lanes.zeros(count)
 
 
+@njit
+def of_flat_arrays(x, place, count, out):
+    float32_lanes.prefetch(x, place)
+    left, right = float32_lanes.load_at(x, place), float32_lanes.load_from(x, place, count)
+    float32_lanes.store(out, 0, left)
+    float32_lanes.store(out, 1, right)
+    float32_lanes.store(out, 2, float32_lanes.multiply_add(left, right, left))
+    return float32_lanes.total(right)
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 16])
+def test_loads_from_any_place_against_numpy(count):
+    generator = np.random.default_rng(3)
+    x, out = generator.standard_normal(40).astype(np.float32), np.zeros((3, float32_lanes.WIDTH), np.float32)
+    found = of_flat_arrays(x, 5, count, out)
+    some = np.where(np.arange(float32_lanes.WIDTH) < count, x[5:21], 0)
+    np.testing.assert_array_equal(out[:2], [x[5:21], some])
+    np.testing.assert_allclose(out[2], x[5:21] * some + x[5:21], rtol=1e-6, atol=1e-7)
+    assert found == pytest.approx(some.sum(), abs=1e-5)
+
+
+def test_multiply_add_keeps_infinities_and_nan():
+    x, out = np.full(16, np.nan, np.float32), np.zeros((3, float32_lanes.WIDTH), np.float32)
+    x[0] = np.inf
+    assert np.isnan(of_flat_arrays(x, 0, 16, out))
+    np.testing.assert_array_equal(out[2], x)
+
+
 @pytest.mark.parametrize("step", [1, 3])
 def test_take_and_add_against_loops(step):
     """Starts repeat, so that several lanes meet one entry. A later line overwrites rows of an earlier one, as in the loops."""

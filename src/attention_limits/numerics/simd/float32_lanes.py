@@ -108,6 +108,78 @@ def store(typingctx, array, row, lanes):
     return types.void(array, types.intp, LANES), generate
 
 
+@intrinsic
+def load_from(typingctx, array, place, count):
+    """The `count` <= WIDTH numbers of a contiguous float32 array from the number `place` on, then zeros; not checked."""
+
+    def generate(context, builder, signature, arguments):
+        array, place, count = arguments
+        data = context.make_array(signature.args[0])(context, builder, array).data
+        pointer, undefined = builder.bitcast(builder.gep(data, [place]), _FLOATS.as_pointer()), ir.Undefined
+        number = builder.trunc(count, ir.IntType(32))
+        first = builder.insert_element(ir.Constant(_INTEGERS, undefined), number, ir.IntType(32)(0))
+        counts = builder.shuffle_vector(first, ir.Constant(_INTEGERS, undefined), ir.Constant(_INTEGERS, None))
+        mask = builder.icmp_signed("<", ir.Constant(_INTEGERS, list(range(WIDTH))), counts)
+        kind = ir.FunctionType(_FLOATS, [pointer.type, ir.IntType(32), mask.type, _FLOATS])
+        function = builder.module.declare_intrinsic(f"llvm.masked.load.v{WIDTH}f32.p0", fnty=kind)
+        return builder.call(function, [pointer, ir.IntType(32)(4), mask, ir.Constant(_FLOATS, None)])
+
+    return LANES(array, types.intp, types.intp), generate
+
+
+@intrinsic
+def load_at(typingctx, array, place):
+    """The numbers place, ..., place + WIDTH - 1 of a contiguous float32 array; not checked."""
+
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.load(builder.bitcast(builder.gep(data, [arguments[1]]), _FLOATS.as_pointer()), align=4)
+
+    return LANES(array, types.intp), generate
+
+
+@intrinsic
+def prefetch(typingctx, array, place):
+    """Ask the memory for the cache line of the number `place` of a contiguous float32 array, before it is loaded."""
+
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        pointer, number = builder.gep(data, [arguments[1]]), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch.p0", fnty=kind)
+        builder.call(function, [pointer, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+@intrinsic
+def multiply_add(typingctx, x, y, z):
+    """x y + z of lanes, rounded once where the processor can; infinities and NaN stay."""
+
+    def generate(context, builder, signature, arguments):
+        kind = ir.FunctionType(_FLOATS, [_FLOATS] * 3)
+        return builder.call(builder.module.declare_intrinsic(f"llvm.fmuladd.v{WIDTH}f32", fnty=kind), arguments)
+
+    return LANES(LANES, LANES, LANES), generate
+
+
+@intrinsic
+def total(typingctx, x):
+    """The sum of the lanes x, a float32."""
+
+    def generate(context, builder, signature, arguments):
+        (x,), width = arguments, WIDTH
+        while width > 1:
+            width //= 2
+            kind = ir.VectorType(ir.IntType(32), width)
+            halves = [ir.Constant(kind, list(range(first, first + width))) for first in (0, width)]
+            x = builder.fadd(*(builder.shuffle_vector(x, x, half) for half in halves))
+        return builder.extract_element(x, ir.IntType(32)(0))
+
+    return types.float32(LANES), generate
+
+
 def _transposed(builder, x):
     """Entry k of y[q] is entry 4 (k // 4) + q of x[k % 4]; applied twice, it gives x. Both are lists of four vectors."""
 

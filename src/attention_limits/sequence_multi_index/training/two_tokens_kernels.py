@@ -4,8 +4,8 @@ The step of `gradient_descent`, with the gradient of the layers of Troiani et al
 weight w_a = 1 / (1 + exp(-beta h_a (h_a - h_b))) of token a to itself, b the other token, a layer maps the fields of all later
 layers to (c + w_a) h_a + (1 - w_a) h_b, and the last layer gives the output (w_1, 1 - w_1; 1 - w_2, w_2).
 
-The two products of a step read the sequences where they lie; the first step on a batch brings them into the second cache.
-Everything is in single precision.
+The two products of a step read the sequences where they lie, two layers and two sequences at once. The first step on a batch
+brings them from the memory into the second cache, and asks for the next ones early. Everything is in single precision.
 """
 
 from typing import NamedTuple
@@ -14,6 +14,18 @@ import numpy as np
 
 from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.fast_math import exp_of
+from attention_limits.numerics.simd.float32_lanes import (
+    WIDTH,
+    full,
+    load,
+    load_at,
+    load_from,
+    multiply_add,
+    prefetch,
+    store,
+    total,
+    zeros,
+)
 
 # Sums may be reordered. Diverged weights must stay NaN.
 _FLAGS = {"nsz", "reassoc", "contract"}
@@ -28,42 +40,74 @@ class Step(NamedTuple):
     beta: float
 
 
-@njit(fastmath=_FLAGS)
-def _fields(sequences, numbers, weights, scale, fields):
-    """scale W x of the sequences (N, 2, D) with these numbers (B,) into fields (L, 2, B); two sequences at once."""
-    count, dimension = len(numbers), weights.shape[1]
+@njit
+def _part(sequences, token, j, dimension):
+    """The lanes j of the token that begins at the number `token` of flat sequences; zeros after its last number."""
+    at = j * WIDTH
+    return (
+        load_at(sequences, token + at) if at + WIDTH <= dimension else load_from(sequences, token + at, dimension - at)
+    )
+
+
+@njit
+def _fields(sequences, numbers, dimension, weights, scale, fields):
+    """scale W x of the sequences with these numbers (B,) into fields (L, 2, B); two sequences and two layers at once.
+
+    sequences (N 2 D,) is flat; weights (L columns, WIDTH) are rows of lanes, L is even.
+    """
+    count, columns, zero = len(numbers), -(-dimension // WIDTH), full(np.float32(0.0))
     for first in range(0, count, 2):
         second = min(first + 1, count - 1)
-        x_1, x_2 = sequences[numbers[first], 0], sequences[numbers[first], 1]
-        x_3, x_4 = sequences[numbers[second], 0], sequences[numbers[second], 1]
-        for layer in range(len(weights)):
-            w = weights[layer]
-            h_1 = h_2 = h_3 = h_4 = np.float32(0.0)
-            for i in range(dimension):
-                h_1 += w[i] * x_1[i]
-                h_2 += w[i] * x_2[i]
-                h_3 += w[i] * x_3[i]
-                h_4 += w[i] * x_4[i]
-            fields[layer, 0, first], fields[layer, 1, first] = scale * h_1, scale * h_2
-            fields[layer, 0, second], fields[layer, 1, second] = scale * h_3, scale * h_4
+        a, b = 2 * dimension * numbers[first], 2 * dimension * numbers[second]
+        next_a = 2 * dimension * numbers[min(first + 2, count - 1)]
+        next_b = 2 * dimension * numbers[min(first + 3, count - 1)]
+        for i in range(0, 2 * dimension, WIDTH):
+            prefetch(sequences, next_a + i)
+            prefetch(sequences, next_b + i)
+        for layer in range(0, len(fields), 2):
+            h_1, h_2, h_3, h_4 = zero, zero, zero, zero
+            k_1, k_2, k_3, k_4 = zero, zero, zero, zero
+            for j in range(columns):
+                x_1, x_2 = _part(sequences, a, j, dimension), _part(sequences, a + dimension, j, dimension)
+                x_3, x_4 = _part(sequences, b, j, dimension), _part(sequences, b + dimension, j, dimension)
+                w, v = load(weights, layer * columns + j), load(weights, (layer + 1) * columns + j)
+                h_1, h_2 = multiply_add(w, x_1, h_1), multiply_add(w, x_2, h_2)
+                h_3, h_4 = multiply_add(w, x_3, h_3), multiply_add(w, x_4, h_4)
+                k_1, k_2 = multiply_add(v, x_1, k_1), multiply_add(v, x_2, k_2)
+                k_3, k_4 = multiply_add(v, x_3, k_3), multiply_add(v, x_4, k_4)
+            fields[layer, 0, first], fields[layer, 1, first] = scale * total(h_1), scale * total(h_2)
+            fields[layer, 0, second], fields[layer, 1, second] = scale * total(h_3), scale * total(h_4)
+            fields[layer + 1, 0, first], fields[layer + 1, 1, first] = scale * total(k_1), scale * total(k_2)
+            fields[layer + 1, 0, second], fields[layer + 1, 1, second] = scale * total(k_3), scale * total(k_4)
 
 
-@njit(fastmath=_FLAGS)
-def _gradient(sequences, numbers, slopes, scale, gradient):
-    """scale times the sum over sequences and tokens of slopes (L, 2, B) x, added to gradient (L, D)."""
-    count, dimension = len(numbers), gradient.shape[1]
-    for first in range(0, count, 2):
+@njit
+def _gradient(sequences, numbers, dimension, slopes, scale, gradient):
+    """scale times the sum over sequences and tokens of slopes (L, 2, B) x, added to gradient; both are as in `_fields`.
+
+    It begins with the last sequences, which `_fields` has left in the cache.
+    """
+    count, columns = len(numbers), -(-dimension // WIDTH)
+    for first in range(count - 2 + count % 2, -1, -2):
         second = min(first + 1, count - 1)
         # A last sequence without a second one counts once.
         twice = scale if second > first else np.float32(0.0)
-        x_1, x_2 = sequences[numbers[first], 0], sequences[numbers[first], 1]
-        x_3, x_4 = sequences[numbers[second], 0], sequences[numbers[second], 1]
-        for layer in range(len(gradient)):
-            row = gradient[layer]
-            s_1, s_2 = scale * slopes[layer, 0, first], scale * slopes[layer, 1, first]
-            s_3, s_4 = twice * slopes[layer, 0, second], twice * slopes[layer, 1, second]
-            for i in range(dimension):
-                row[i] += (s_1 * x_1[i] + s_2 * x_2[i]) + (s_3 * x_3[i] + s_4 * x_4[i])
+        a, b = 2 * dimension * numbers[first], 2 * dimension * numbers[second]
+        for layer in range(0, len(slopes), 2):
+            row, next_row, later = layer * columns, (layer + 1) * columns, layer + 1
+            s_1, s_2 = full(scale * slopes[layer, 0, first]), full(scale * slopes[layer, 1, first])
+            s_3, s_4 = full(twice * slopes[layer, 0, second]), full(twice * slopes[layer, 1, second])
+            t_1, t_2 = full(scale * slopes[later, 0, first]), full(scale * slopes[later, 1, first])
+            t_3, t_4 = full(twice * slopes[later, 0, second]), full(twice * slopes[later, 1, second])
+            for j in range(columns):
+                x_1, x_2 = _part(sequences, a, j, dimension), _part(sequences, a + dimension, j, dimension)
+                x_3, x_4 = _part(sequences, b, j, dimension), _part(sequences, b + dimension, j, dimension)
+                u, v = load(gradient, row + j), load(gradient, next_row + j)
+                u, v = multiply_add(s_1, x_1, u), multiply_add(t_1, x_1, v)
+                u, v = multiply_add(s_2, x_2, u), multiply_add(t_2, x_2, v)
+                u, v = multiply_add(s_3, x_3, u), multiply_add(t_3, x_3, v)
+                store(gradient, row + j, multiply_add(s_4, x_4, u))
+                store(gradient, next_row + j, multiply_add(t_4, x_4, v))
 
 
 @njit(fastmath=_FLAGS, error_model="numpy")
@@ -129,20 +173,30 @@ def descend(sequences, outputs, order, reuse, step, weights):
     """
     batches, count = order.shape
     depth, dimension = weights.shape
-    fields, own = np.empty((depth, depth, 2, count), np.float32), np.empty((depth, 2, count), np.float32)
-    inner, slopes = np.empty((2, count), np.float32), np.empty((depth, 2, count), np.float32)
-    gradient, total = np.empty((depth, dimension), np.float32), 0.0
-    scale = np.float32(1.0 / np.sqrt(dimension))
+    flat, columns = sequences.reshape(-1), -(-dimension // WIDTH)
+    # The products take two layers at once; the last layer of an odd number has a neighbour of zeros.
+    pairs = depth + depth % 2
+    fields, own = np.empty((depth, pairs, 2, count), np.float32), np.empty((depth, 2, count), np.float32)
+    inner, slopes = np.empty((2, count), np.float32), np.zeros((pairs, 2, count), np.float32)
+    rows, gradient = zeros(pairs * columns), zeros(pairs * columns)
+    lanes = rows.reshape(pairs, -1)
+    for layer in range(depth):
+        for i in range(dimension):
+            lanes[layer, i] = weights[layer, i]
+    loss_of_all, scale = 0.0, np.float32(1.0 / np.sqrt(dimension))
     # The loss of a step is the sum over its batch divided by D.
     per_weight = np.float32(1.0 / (dimension * np.sqrt(dimension)))
     for batch in range(batches):
         for use in range(reuse):
-            _fields(sequences, order[batch], weights, scale, fields[0])
+            _fields(flat, order[batch], dimension, rows, scale, fields[0])
             loss = _slopes(fields, outputs, order[batch], step, own, inner, slopes)
-            total += loss if use == 0 else 0.0
+            loss_of_all += loss if use == 0 else 0.0
             gradient[:] = np.float32(0.0)
-            _gradient(sequences, order[batch], slopes, per_weight, gradient)
-            for layer in range(depth):
-                for i in range(dimension):
-                    weights[layer, i] -= step.rate * (gradient[layer, i] + step.decay * weights[layer, i])
-    return total / (batches * count)
+            _gradient(flat, order[batch], dimension, slopes, per_weight, gradient)
+            for row in range(len(rows)):
+                for i in range(WIDTH):
+                    rows[row, i] -= step.rate * (gradient[row, i] + step.decay * rows[row, i])
+    for layer in range(depth):
+        for i in range(dimension):
+            weights[layer, i] = lanes[layer, i]
+    return loss_of_all / (batches * count)

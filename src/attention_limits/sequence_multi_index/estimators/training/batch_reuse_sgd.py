@@ -13,7 +13,12 @@ from attention_limits.sequence_multi_index.data.sequences import local_fields
 from attention_limits.sequence_multi_index.data.teacher_overlap import towards_teacher
 from attention_limits.sequence_multi_index.estimators.at_point import NOT_OF_THE_LINK, link_at, rows_from_one
 from attention_limits.sequence_multi_index.state_evolution.generalization import ERROR_NODES, plug_in_error
-from attention_limits.sequence_multi_index.training.gradient_descent import Block, descend, drawn_batches
+from attention_limits.sequence_multi_index.training.gradient_descent import (
+    Block,
+    descend,
+    drawn_batches,
+    has_kernel,
+)
 from attention_limits.sequence_multi_index.training.outputs import teacher_output
 
 _DIMS = {
@@ -31,8 +36,9 @@ def run(spec, streams):
     solver = spec["solver"]
 
     def blocks(link, alpha, sequences, outputs, teachers):
-        # Handed to JAX once, not with every block.
-        sequences, outputs = jax.device_put(sequences), jax.device_put(outputs)
+        if not has_kernel(link):
+            # Handed to JAX once, not with every block.
+            sequences, outputs = jax.device_put(sequences), jax.device_put(outputs)
         orders = [
             drawn_batches(
                 sequences.shape[1],
