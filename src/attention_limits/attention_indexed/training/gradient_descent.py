@@ -21,11 +21,14 @@ import numpy as np
 
 from attention_limits.attention_indexed.model.scores import attention_matrix
 from attention_limits.attention_indexed.training.gradient_descent_kernels import adam_step, field_slopes
+from attention_limits.numerics.simd.aligned_arrays import aligned
 
 # Decays of the moving averages of Adam, and its smallest denominator (Kingma and Ba 2015).
 _DECAYS, _SMALLEST = (0.9, 0.999), 1e-8
 # Numbers in the fields of one piece of the data, which stay in the cache.
 _NUMBERS = 1 << 17
+# Numbers in the longest vector register.
+_REGISTER = 16
 # Starts whose estimates moved by less, in units of their error, since a half of the steps or earlier have settled. Errors below
 # the second number are exact recovery: Adam at a constant rate wanders about it.
 _SETTLED, _RECOVERED = 0.01, 1e-4
@@ -55,30 +58,49 @@ class TrainingLoss:
             raise ValueError(f"gradient descent needs 0 < beta < infinity, got {beta}")
         if np.shape(outputs) != (count, length, length):
             raise ValueError(f"shapes do not fit: {np.shape(sequences)}, {np.shape(outputs)}")
-        self._sequences, self._outputs = (np.ascontiguousarray(part, precision) for part in (sequences, outputs))
+        self._sequences, self._outputs = (np.asarray(part, precision) for part in (sequences, outputs))
         self._beta, self._precision = self._sequences.dtype.type(beta), self._sequences.dtype
+        self._pieces = {}
 
     def __call__(self, weights):
         """Loss (K,) and gradient (d, K, r) at `weights` (d, K, r).
 
-        The tokens are multiplied with all weights, piece by piece; the trace in the scores adds a multiple of W to the gradient.
+        All weights are multiplied with the tokens, piece by piece; the trace in the scores adds a multiple of W to the gradient.
         """
         dimension, starts, rank = weights.shape
-        _, length, _ = self._sequences.shape
+        length = self._sequences.shape[1]
         scale = self._precision.type(1.0 / (math.sqrt(rank) * dimension))
         trace = np.einsum("ikc,ikc->k", weights, weights)
         losses, diagonal = np.zeros((2, starts))
         flat, gradient = weights.reshape(dimension, -1), np.zeros((dimension, starts * rank), self._precision)
-        size = max(1, _NUMBERS // (length * starts * rank))
-        for first in range(0, len(self._sequences), size):
-            sequences, outputs = (part[first : first + size] for part in (self._sequences, self._outputs))
-            tokens = sequences.reshape(-1, dimension)
-            fields = (tokens @ flat).reshape(-1, length, starts, rank)
-            slopes = np.empty_like(fields)
-            field_slopes(fields, outputs, trace, scale, self._beta, slopes, losses, diagonal)
-            gradient += tokens.T @ slopes.reshape(len(tokens), -1)
+        pieces, space = self._in_pieces(starts * rank)
+        for tokens, outputs in pieces:
+            fields, slopes = (part[: starts * rank * tokens.shape[1]].reshape(starts * rank, -1) for part in space)
+            np.matmul(flat.T, tokens, out=fields)
+            shape = starts, rank, length, -1
+            field_slopes(
+                fields.reshape(shape), outputs, trace, scale, self._beta, slopes.reshape(shape), losses, diagonal
+            )
+            gradient += tokens @ slopes.T
         gradient = gradient.reshape(weights.shape) - 2.0 * diagonal.astype(self._precision)[:, None] * weights
         return losses / dimension, gradient / self._precision.type(dimension)
+
+    def _in_pieces(self, rows):
+        """The tokens (d, M n) and the outputs (M, M, n) of each piece of the data, whose n sequences are the last axis, for this
+        number of `rows` of fields; and space (2, rows M n) for the fields and the slopes of the largest one."""
+        if rows not in self._pieces:
+            count, length, dimension = self._sequences.shape
+            number = -(-count // max(1, _NUMBERS // (length * rows)))
+            # Pieces of about the same size, a multiple of that of a vector register.
+            size, pieces = -(-count // (_REGISTER * number)) * _REGISTER, []
+            for first in range(0, count, size):
+                sequences, outputs = (part[first : first + size] for part in (self._sequences, self._outputs))
+                tokens = aligned((dimension, length, len(sequences)), self._precision)
+                tokens[:] = sequences.transpose(2, 1, 0)
+                pieces.append((tokens.reshape(dimension, -1), np.ascontiguousarray(outputs.transpose(1, 2, 0))))
+            space = aligned((2, rows * max(tokens.shape[1] for tokens, _ in pieces)), self._precision)
+            self._pieces[rows] = pieces, space
+        return self._pieces[rows]
 
 
 class Settings(Protocol):
