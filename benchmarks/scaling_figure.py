@@ -38,11 +38,11 @@ def draw(growths, path):
         if np.abs(np.log(median / law)).max() < math.log(STRAIGHT):
             axes.plot(size, law, color=KEY, linewidth=1, zorder=1)
             # Adding zero removes the sign of a zero.
-            words += f"\nexponent {round(fit.exponent, 2) + 0.0:.2f} ± {fit.error:.2f}"
+            finding = f"exponent {round(fit.exponent, 2) + 0.0:.2f} ± {fit.error:.2f}"
         else:
             steps = np.diff(np.log(median)) / np.diff(np.log(size))
-            words += f"\nno power law: {steps[0]:.2f} to {steps[-1]:.2f}"
-        axes.set_title(words, fontsize=8)
+            finding = f"no power law: {steps[0]:.2f} to {steps[-1]:.2f}"
+        axes.set_title(words + "\n" + finding.replace("-", "−"), fontsize=8)
         # The letter stands above the labels of the axis, where no title reaches it.
         axes.set_title(axes.get_title(loc="left"), loc="left", x=-0.3, fontweight="bold")
         axes.set(xscale="log", yscale="log", xlabel=fit.size, ylabel="seconds")
