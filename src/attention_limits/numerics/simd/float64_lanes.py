@@ -118,8 +118,67 @@ def with_sign(x, y):
     return math.copysign(x, y)
 
 
+def less(x, y):
+    """1 where x < y, else 0, lane by lane: a mask for `where`."""
+    return 1.0 if x < y else 0.0
+
+
+def at_most(x, y):
+    """1 where x <= y, else 0, lane by lane: a mask for `where`."""
+    return 1.0 if x <= y else 0.0
+
+
+def _mask(comparison):
+    def generate(builder, x, y):
+        one, zero = (ir.Constant(_FLOATS, [number] * WIDTH) for number in (1.0, 0.0))
+        return builder.select(builder.fcmp_ordered(comparison, x, y), one, zero)
+
+    return _binary(generate)
+
+
 _overloaded(maximum, _maximum, lambda x, y: max(x, y))
 _overloaded(with_sign, _with_sign, lambda x, y: math.copysign(x, y))
+_overloaded(less, _mask("<"), lambda x, y: 1.0 if x < y else 0.0)
+_overloaded(at_most, _mask("<="), lambda x, y: 1.0 if x <= y else 0.0)
+
+
+def _where_not_zero(builder, mask):
+    return builder.fcmp_unordered("!=", mask, ir.Constant(_FLOATS, [0.0] * WIDTH))
+
+
+@intrinsic
+def _where(typingctx, mask, x, y):
+    def generate(context, builder, signature, arguments):
+        mask, x, y = arguments
+        return builder.select(_where_not_zero(builder, mask), x, y)
+
+    return DOUBLES(DOUBLES, DOUBLES, DOUBLES), generate
+
+
+def where(mask, x, y):
+    """x where the lanes `mask` are not zero, else y; x and y are lanes or numbers. For compiled code."""
+
+
+@overload(where)
+def _where_of(mask, x, y):
+    rules = {
+        (True, True): lambda mask, x, y: _where(mask, x, y),
+        (True, False): lambda mask, x, y: _where(mask, x, full(float(y))),
+        (False, True): lambda mask, x, y: _where(mask, full(float(x)), y),
+        (False, False): lambda mask, x, y: _where(mask, full(float(x)), full(float(y))),
+    }
+    return rules[x is DOUBLES, y is DOUBLES] if mask is DOUBLES else None
+
+
+@intrinsic
+def bits(typingctx, mask):
+    """The integer whose bit k tells whether lane k of a mask is not zero."""
+
+    def generate(context, builder, signature, arguments):
+        found = builder.bitcast(_where_not_zero(builder, arguments[0]), ir.IntType(WIDTH))
+        return builder.zext(found, ir.IntType(64))
+
+    return types.intp(DOUBLES), generate
 
 
 @intrinsic

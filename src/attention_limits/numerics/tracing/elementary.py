@@ -19,6 +19,9 @@ NODES = 128
 _ROWS = types.Array(types.float64, 2, "C")
 # Type of the function loop(given (k,), x (d, NODES), out (r, NODES)) of `node_loop`.
 LOOP = types.void(types.Array(types.float64, 1, "C"), _ROWS, _ROWS)
+# Points side by side in the arrays of `jet`, a multiple of eight, and the type of its functions.
+LANES = 64
+JET = types.void(_ROWS, _ROWS, types.Array(types.float64, 1, "C"), _ROWS, _ROWS, types.intp)
 # The smallest normal number.
 _NORMAL = 2.2250738585072014e-308
 # Below it a series replaces a difference of exponentials.

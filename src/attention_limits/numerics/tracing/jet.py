@@ -1,8 +1,9 @@
-"""A function of NumPy arrays with its first and second derivatives, as compiled code.
+"""A function of NumPy arrays with its first and second derivatives, as one compiled loop over points side by side.
 
-    jet(given (k,), z (n,), value (K,), gradient (K, n), hessian (K, n, n))
+    jet(given, z, parameters, found, table, size)        arrays (rows, LANES)
 
-writes the K numbers that a function gives at n variables z, and their derivatives. JAX differentiates forward, twice.
+computes, at the first `size` points, the number that a function gives at n variables z, its gradient and the lower triangle of
+its Hessian by rows: `found` has 1 + n + n (n + 1) / 2 rows. JAX differentiates forward, twice.
 """
 
 import hashlib
@@ -11,34 +12,30 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numba import types
 
 from attention_limits.numerics.compiled import compile_source
+from attention_limits.numerics.tracing.elementary import JET, LANES
 from attention_limits.numerics.tracing.straight_line import HEADER, number, straight_line
 from attention_limits.numerics.tracing.traced import Traced, opened
 
-_ONE, _TWO, _THREE = (types.Array(types.float64, axes, "C") for axes in (1, 2, 3))
-# Type of the compiled function.
-JET = types.void(_ONE, _ONE, _ONE, _TWO, _THREE)
-
 _TEMPLATE = """{header}
 
-def jet(given, z, value, gradient, hessian):
-    value, gradient, hessian = value.reshape(-1), gradient.reshape(-1), hessian.reshape(-1)
+def jet(given, z, parameters, found, table, size):
+    given, z, found = given.reshape(-1), z.reshape(-1), found.reshape(-1)
+    for s in range(size):
 {lines}
 """
 
 
 def compiled_jet(function: Callable, given: int, variables: int):
-    """The jet of a function, a jitted function of the type JET, and the number K of its outputs.
+    """The jet of a function, a jitted function of the type JET; `parameters` and `table` are not used.
 
     Parameters
     ----------
     function : callable
-        Of arrays (given,) and (variables,); it returns an array, computed with NumPy functions and operators. Its K entries are
-        taken in C order.
+        Of arrays (given,) and (variables,); it returns one number, computed with NumPy functions and operators.
     given, variables : int
-        k and n.
+        Rows of `given` and of z, n.
 
     Raises
     ------
@@ -47,33 +44,30 @@ def compiled_jet(function: Callable, given: int, variables: int):
     """
 
     def recorded(constants, z):
-        def values(x):
-            return opened(function(constants, Traced(x))).reshape(-1)
+        def value(x):
+            return opened(function(constants, Traced(x))).reshape(())
 
         def slope(unit):
-            return lambda x: jax.jvp(values, (x,), (unit,))[1]
+            return lambda x: jax.jvp(value, (x,), (unit,))[1]
 
+        units = np.eye(variables)
+        gradient = [slope(unit)(z.value) for unit in units]
         # The lower triangle: each entry of the Hessian costs as much as the function.
-        units, found = np.eye(variables), {}
-        for i, first in enumerate(units):
-            for j, second in enumerate(units[: i + 1]):
-                found[i, j] = found[j, i] = jax.jvp(slope(first), (z.value,), (second,))[1]
-        gradient = jnp.stack([slope(unit)(z.value) for unit in units], axis=1)
-        rows = [jnp.stack([found[i, j] for j in range(variables)], axis=1) for i in range(variables)]
-        return values(z.value), gradient, jnp.stack(rows, axis=1)
+        hessian = [
+            jax.jvp(slope(first), (z.value,), (second,))[1]
+            for i, first in enumerate(units)
+            for second in units[: i + 1]
+        ]
+        return (jnp.stack([value(z.value), *gradient, *hessian]),)
 
-    lines, inputs, outputs = straight_line(recorded, (given,), (variables,))
+    lines, inputs, (outputs,) = straight_line(recorded, (given,), (variables,))
     read = [
-        f"{name} = {array}[{k}]"
+        f"{name} = {array}[{k * LANES} + s]"
         for array, names in zip(("given", "z"), inputs, strict=True)
         for k, name in enumerate(names)
     ]
-    written = [
-        f"{array}[{k}] = {number(entry)}"
-        for array, entries in zip(("value", "gradient", "hessian"), outputs, strict=True)
-        for k, entry in enumerate(entries.ravel())
-    ]
-    body = "\n".join(f"    {line}" for line in (*read, *lines, *written))
+    written = [f"found[{k * LANES} + s] = {number(entry)}" for k, entry in enumerate(outputs)]
+    body = "\n".join(f"        {line}" for line in (*read, *lines, *written))
     source = _TEMPLATE.format(header=HEADER, lines=body)
     name = f"jet_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
-    return compile_source(name, source, "jet", JET, error_model="numpy", nogil=True), int(np.size(outputs[0]))
+    return compile_source(name, source, "jet", JET, error_model="numpy", fastmath={"contract"}, nogil=True)

@@ -23,12 +23,7 @@ from numba.core.errors import NumbaError
 
 from attention_limits.numerics import compiled
 from attention_limits.pipeline.base.user_files import object_of_file
-from attention_limits.sequence_multi_index.erm.kernels import (
-    fixed_loss_kernels,
-    jet_kernels,
-    loss_kernels,
-    prox_kernels,
-)
+from attention_limits.sequence_multi_index.erm.kernels import jet_kernels, loss_kernels, prox_kernels
 from attention_limits.sequence_multi_index.erm.students import problem_of
 from attention_limits.sequence_multi_index.links.link import Link
 
@@ -36,14 +31,12 @@ CODES = {
     "square": loss_kernels.SQUARE, "logistic": loss_kernels.LOGISTIC, "hinge": loss_kernels.HINGE,
     "cross_entropy": loss_kernels.CROSS_ENTROPY,
 }  # fmt: skip
-# By the kind in `Link.student`, and for a case of it: the loss and its proximal operator.
+# By the kind in `Link.student`, and for a case of it.
 KINDS = {
-    "linear": (loss_kernels.linear, fixed_loss_kernels.prox_linear),
-    "attention": (loss_kernels.of_attention, fixed_loss_kernels.prox_attention),
+    "linear": loss_kernels.linear, "attention": loss_kernels.of_attention,
     # One tied softmax layer that reads two tokens: the same loss as "attention", without jets.
-    "two tokens": (loss_kernels.of_two_tokens, fixed_loss_kernels.prox_two_tokens),
-    "polynomial": (loss_kernels.of_polynomial, fixed_loss_kernels.prox_polynomial),
-}
+    "two tokens": loss_kernels.of_two_tokens, "polynomial": loss_kernels.of_polynomial,
+}  # fmt: skip
 SIGNS = {"none": prox_kernels.NO_SIGN, "all": prox_kernels.ALL_SIGNS, "rows": prox_kernels.ROW_SIGNS}
 # Fields of the checks of a user's loss, and relative difference of its derivatives from central differences.
 CHECKED, STEP, ACCURACY = 64, 1e-5, 1e-4
@@ -64,8 +57,6 @@ class Loss:
     name : str
     function : compiled function
         Of the type `loss_kernels.LOSS`.
-    prox : function
-        `prox_kernels.prox` of this loss.
     parameters : array
         Its parameters.
     rows, tokens : int
@@ -74,19 +65,18 @@ class Loss:
         Changes of sign of the fields that do not change the loss: NO_SIGN, ALL_SIGNS or ROW_SIGNS of `prox_kernels`.
     convex : bool
         Whether l is convex and smooth in z: then the proximal operator cannot jump.
-    slots : int
-        Jets that the function needs.
+    table_rows : int
+        Rows of the table that the function needs.
     """
 
     name: str
     function: Callable
-    prox: Callable
     parameters: np.ndarray
     rows: int
     tokens: int
     signs: int
     convex: bool
-    slots: int
+    table_rows: int
 
     @property
     def fields(self) -> int:
@@ -123,7 +113,7 @@ def make_loss(name: str, student: Link, project: Path = Path(), outputs: int = 1
     if name not in CODES:
         return _of_user(name, student, project, outputs)
     if student.student is None:
-        return _of_compiled(name, student)
+        return _of_own_student(name, student)
     kind, settings = student.student
     parameters = np.array([CODES[name], 1.0, student.tokens, *settings], dtype=float)
     slots = jet_kernels.slots(parameters[loss_kernels.STUDENT :]) if kind == "attention" else 2
@@ -133,37 +123,14 @@ def make_loss(name: str, student: Link, project: Path = Path(), outputs: int = 1
     if kind == "polynomial" and student.tokens == 1 and signs == prox_kernels.ALL_SIGNS and student.rows == 1:
         signs = prox_kernels.ROW_SIGNS
     convex = kind == "linear" and name != "hinge"
-    function, prox = KINDS[kind]
-    return Loss(name, _by_address(function), prox, parameters, student.rows, student.tokens, signs, convex, slots)
+    rows = slots * jet_kernels.parts(student.rows * student.tokens)
+    return Loss(name, _by_address(KINDS[kind]), parameters, student.rows, student.tokens, signs, convex, rows)
 
 
 @functools.cache
 def _by_address(loss):
     """A provided loss of the one type LOSS: numba crashes when it calls a function of several types by its address."""
     return compiled.njit(signature_or_function=loss_kernels.LOSS, error_model="numpy")(loss.py_func)
-
-
-def derivatives_of(student: Link) -> Callable:
-    """The compiled function (z, value, gradient, hessian) of a student: its own `derivatives`, or those of its forward pass.
-
-    Raises ValueError if they are not compiled, or if JAX cannot differentiate the forward pass.
-    """
-    if student.derivatives is not None:
-        # A dispatcher in a class binds to the link as a method.
-        function = getattr(student.derivatives, "__func__", student.derivatives)
-        if not hasattr(function, "py_func"):
-            raise ValueError(f"derivatives of {student.name} must be a function compiled by numba (@numba.njit)")
-        return function
-    shape = student.rows, student.tokens
-    jet, _ = _recorded(
-        f"student {student.name}", lambda _, z: student.forward(z.reshape(1, *shape)), 0, shape[0] * shape[1]
-    )
-
-    @njit
-    def derivatives(z, value, gradient, hessian):
-        jet(np.empty(0), z, value, gradient, hessian)
-
-    return derivatives
 
 
 def _recorded(what, function, given, fields):
@@ -176,7 +143,10 @@ def _recorded(what, function, given, fields):
             f"the derivatives of the {what} need JAX: install the extra `training`, or write them"
         ) from None
     try:
-        return compiled_jet(function, given, fields)
+        with np.errstate(all="ignore"):
+            size = np.size(function(np.ones(given), np.ones(fields)))
+        if size == 1:
+            return compiled_jet(function, given, fields)
     # A function of a user can fail in every way on an array that records.
     except Exception as error:
         text = (str(error).strip() or type(error).__name__).splitlines()[0]
@@ -184,15 +154,39 @@ def _recorded(what, function, given, fields):
             f"JAX cannot differentiate the {what}: {text}. Write it with NumPy functions of its arguments, without np.asarray, "
             "float or if on their numbers; or write the derivatives"
         ) from None
+    raise ValueError(f"the {what} must return a number, got {size}")
 
 
-def _of_compiled(name: str, student: Link) -> Loss:
-    """The square or logistic loss of a student with compiled derivatives."""
-    function = derivatives_of(student)
+def _of_own_student(name: str, student: Link) -> Loss:
+    """The square or logistic loss of a student of the user, with its derivatives or with those of its forward pass."""
+    shape = student.rows, student.tokens
+    if student.derivatives is None:
+
+        def loss(y, z):
+            output = student.forward(z.reshape(1, *shape)).reshape(-1)
+            return np.logaddexp(0.0, -y[0] * output[0]) if name == "logistic" else 0.5 * np.sum((output - y) ** 2)
+
+        size = student.forward(np.zeros((1, *shape))).size
+        return _own(name, _recorded(f"student {student.name}", loss, size, shape[0] * shape[1]), student)
+    return _compiled(name, _of_derivatives(name, student), student, "derivatives(z, value, gradient, hessian)")
+
+
+def _derivatives(student):
+    # A dispatcher in a class binds to the link as a method.
+    function = getattr(student.derivatives, "__func__", student.derivatives)
+    if not hasattr(function, "py_func"):
+        raise ValueError(f"derivatives of {student.name} must be a function compiled by numba (@numba.njit)")
+    return function
+
+
+def _of_derivatives(name, student):
+    """The function (y, z, gradient, hessian) -> loss of one point, for a student with compiled derivatives."""
+    function = _derivatives(student)
     size = student.forward(np.zeros((1, student.rows, student.tokens))).size
     fields, logistic = student.rows * student.tokens, name == "logistic"
 
-    def loss(y, z, parameters, gradient, hessian, table):
+    @njit
+    def loss(y, z, gradient, hessian):
         value, first, second = np.zeros(size), np.zeros((size, fields)), np.zeros((size, fields, fields))
         function(z, value, first, second)
         total = 0.0
@@ -216,20 +210,41 @@ def _of_compiled(name: str, student: Link) -> Loss:
                     hessian[i, j] += curvature * first[k, i] * first[k, j] + slope * second[k, i, j]
         return total
 
-    return _uncached(name, loss, student, "derivatives(z, value, gradient, hessian)")
+    return loss
 
 
-def _uncached(name, loss, student, called):
-    """The `Loss` of a function of the user, which is `called` so in messages: compiled without the cache, which would not notice
-    an edit of the user's file."""
+def _compiled(name, function, student, called):
+    """The `Loss` of a compiled function (y, z, gradient, hessian) -> loss of one point, which is `called` so in messages.
+
+    It is compiled without the cache, which would not notice an edit of the user's file.
+    """
+
+    def loss(y, z, parameters, found, table, size):
+        n = len(z)
+        output, fields, gradient, hessian = np.empty(len(y)), np.empty(n), np.zeros(n), np.zeros((n, n))
+        for s in range(size):
+            for k in range(output.size):
+                output[k] = y[k, s]
+            for i in range(n):
+                fields[i] = z[i, s]
+            found[0, s] = function(output, fields, gradient, hessian)
+            place = 1 + n
+            for i in range(n):
+                found[1 + i, s] = gradient[i]
+                for j in range(i + 1):
+                    found[place, s] = hessian[i, j]
+                    place += 1
+
     try:
-        # A function that is called by its address must have this one type.
-        function = njit(loss_kernels.LOSS)(loss)
+        return _own(name, njit(loss_kernels.LOSS)(loss), student)
     except NumbaError as error:
         # The first lines name the error, the others places in our code.
         raise ValueError(f"numba cannot compile {called}: {' '.join(str(error).split())[:LONGEST]}") from None
-    prox = functools.partial(kernels().prox, function)
-    return Loss(name, function, prox, np.zeros(1), student.rows, student.tokens, SIGNS[student.sign_symmetry], False, 1)
+
+
+def _own(name, function, student):
+    """The `Loss` of a function of the type LOSS that comes from the user."""
+    return Loss(name, function, np.zeros(1), student.rows, student.tokens, SIGNS[student.sign_symmetry], False, 1)
 
 
 def _of_user(name: str, student: Link, project: Path, outputs: int) -> Loss:
@@ -237,32 +252,14 @@ def _of_user(name: str, student: Link, project: Path, outputs: int) -> Loss:
     function = object_of_file(
         "loss", name, project, kind, lambda found: hasattr(found, "py_func") or inspect.isfunction(found)
     )
-    called = "it as loss(y, z, gradient, hessian) -> number"
-    if inspect.isfunction(function):
-        return _uncached(name, _of_numpy(name, function, outputs, student.rows * student.tokens), student, called)
-
-    def loss(y, z, parameters, gradient, hessian, table):
-        return function(y, z, gradient, hessian)
-
-    return _uncached(name, loss, student, called)
-
-
-def _of_numpy(name, function, outputs, fields):
-    """The loss of a NumPy function of y (K,) and z (P M,), which returns a number."""
+    if not inspect.isfunction(function):
+        return _compiled(name, function, student, "it as loss(y, z, gradient, hessian) -> number")
     if list(inspect.signature(function).parameters) != ["y", "z"]:
         raise ValueError(
             f"{name} must be a function of y and z in NumPy, or one of (y, z, gradient, hessian) that numba compiled "
             f"(@numba.njit); got {inspect.signature(function)}"
         )
-    jet, size = _recorded(f"loss {name}", function, outputs, fields)
-    if size != 1:
-        raise ValueError(f"{name}(y, z) must return a number, got {size}")
-
-    def loss(y, z, parameters, gradient, hessian, table):
-        jet(y, z, table[0, :1], gradient.reshape((1, fields)), hessian.reshape((1, fields, fields)))
-        return table[0, 0]
-
-    return loss
+    return _own(name, _recorded(f"loss {name}", function, outputs, student.rows * student.tokens), student)
 
 
 class Kernels(NamedTuple):
@@ -288,33 +285,53 @@ def _doubles(array):
 
 def values(loss: Loss, outputs, fields):
     """Loss (N,) and its gradient (N, P M) of outputs (N, K) at fields (N, P M)."""
-    return kernels().values(loss.function, *map(_doubles, (outputs, fields)), loss.parameters, loss.slots)
+    return kernels().values(loss.function, *map(_doubles, (outputs, fields)), loss.parameters, loss.table_rows)
 
 
 def hessians(loss: Loss, outputs, fields):
     """Hessians (N, P M, P M) of the loss of outputs (N, K) with respect to the fields (N, P M)."""
-    return kernels().hessians(loss.function, *map(_doubles, (outputs, fields)), loss.parameters, loss.slots)
+    return kernels().hessians(loss.function, *map(_doubles, (outputs, fields)), loss.parameters, loss.table_rows)
 
 
 def checked(loss: Loss, outputs) -> str:
     """The problem of a loss at these outputs (N, K), with the example, or an empty text.
 
-    It must be a finite function of outputs and fields that changes neither, bounded below, and its gradient and Hessian must be
-    its derivatives.
+    It must be a finite function of outputs and fields, bounded below, and its gradient and Hessian must be its derivatives.
     """
-    rng = np.random.default_rng(0)
-    outputs = np.resize(outputs, (CHECKED, outputs.shape[1]))
-    fields = rng.standard_normal((CHECKED, loss.fields))
-    given = outputs.copy(), fields.copy()
-    value, gradient = values(loss, *given)
-    if not (np.array_equal(given[0], outputs) and np.array_equal(given[1], fields)):
-        return "the loss changes the outputs or the fields that it gets"
+    outputs, fields = _examples(loss, outputs)
+    value, _ = values(loss, outputs, fields)
     again, _ = values(loss, outputs, fields)
     if not np.array_equal(again, value, equal_nan=True):
         k = int(np.argmax(again != value))
         return (
             f"the loss is random: {value[k]:g} and {again[k]:g} at y = {outputs[k].tolist()}, z = {fields[k].tolist()}"
         )
+    problem = _wrong_derivatives(loss, outputs, fields)
+    if problem:
+        return problem
+    near, _ = values(loss, outputs, WIDER * fields)
+    if not np.all(np.isfinite(near)):
+        k = int(np.argmin(np.isfinite(near)))
+        return f"the loss is not finite at y = {outputs[k].tolist()}, z = {(WIDER * fields[k]).tolist()}: {near[k]:g}"
+    for scale in FAR:
+        far, _ = values(loss, outputs, scale * fields)
+        if np.any(far < -LOWEST):
+            k = int(np.nanargmin(far))
+            example = f"y = {outputs[k].tolist()}, z = {(scale * fields[k]).tolist()}"
+            return f"the loss is not bounded below: {far[k]:g} at {example}"
+    return _constant(loss, outputs, fields)
+
+
+def _examples(loss, outputs):
+    """As many outputs (N, K) and random fields (N, n) as a check needs."""
+    return np.resize(outputs, (CHECKED, outputs.shape[1])), np.random.default_rng(0).standard_normal(
+        (CHECKED, loss.fields)
+    )
+
+
+def _wrong_derivatives(loss, outputs, fields):
+    """Whether a loss or a derivative is not finite, or a derivative is wrong, with the example, or an empty text."""
+    value, gradient = values(loss, outputs, fields)
     second = hessians(loss, outputs, fields)
     for k in range(CHECKED):
         example = f"at y = {outputs[k].tolist()}, z = {fields[k].tolist()}"
@@ -327,17 +344,7 @@ def checked(loss: Loss, outputs) -> str:
                 return f"the gradient is not the derivative of the loss {example}: {gradient[k, i]:g}, not {slope:g}"
             if np.any(np.abs(column - second[k][i]) > ACCURACY * (1 + np.abs(column))):
                 return f"the Hessian is not the derivative of the gradient {example}"
-    near, _ = values(loss, outputs, WIDER * fields)
-    if not np.all(np.isfinite(near)):
-        k = int(np.argmin(np.isfinite(near)))
-        return f"the loss is not finite at y = {outputs[k].tolist()}, z = {(WIDER * fields[k]).tolist()}: {near[k]:g}"
-    for scale in FAR:
-        far, _ = values(loss, outputs, scale * fields)
-        if np.any(far < -LOWEST):
-            k = int(np.nanargmin(far))
-            example = f"y = {outputs[k].tolist()}, z = {(scale * fields[k]).tolist()}"
-            return f"the loss is not bounded below: {far[k]:g} at {example}"
-    return _constant(loss, outputs, fields)
+    return ""
 
 
 def _constant(loss, outputs, fields):
@@ -352,11 +359,14 @@ def _constant(loss, outputs, fields):
 
 
 def checked_student(student: Link) -> str:
-    """The problem of the compiled `derivatives` of a `student`, with the example, or an empty text.
+    """The problem of the derivatives of a `student`, with the example, or an empty text.
 
-    Their output must be that of `forward`, and the others its derivatives.
+    The output of compiled `derivatives` must be that of `forward`, and the others its derivatives. Without them this holds for the
+    square loss of what was recorded of `forward`.
     """
-    function = derivatives_of(student)
+    if student.derivatives is None:
+        return _checked_record(student)
+    function = _derivatives(student)
     rng, n = np.random.default_rng(0), student.rows * student.tokens
     size = student.forward(np.zeros((1, student.rows, student.tokens))).size
 
@@ -382,3 +392,16 @@ def checked_student(student: Link) -> str:
             if not np.all(np.abs(column - second[:, :, i]) <= ACCURACY * (1 + np.abs(column))):
                 return f"the Hessian is not the derivative of the gradient {where}"
     return ""
+
+
+def _checked_record(student):
+    """Whether the square loss of a student, recorded, differs from NumPy or its derivatives are wrong, with the example."""
+    loss = make_loss("square", student)
+    h = np.random.default_rng(1).standard_normal((CHECKED, student.rows, student.tokens))
+    outputs, fields = _examples(loss, student.forward(h).reshape(CHECKED, -1))
+    output = student.forward(fields.reshape(h.shape)).reshape(CHECKED, -1)
+    value, expected = values(loss, outputs, fields)[0], 0.5 * np.sum((output - outputs) ** 2, axis=1)
+    for k in np.flatnonzero(~(np.abs(value - expected) <= ACCURACY * (1 + np.abs(expected)))):
+        example = f"at y = {outputs[k].tolist()}, z = {fields[k].tolist()}"
+        return f"the square loss of forward and its record differ {example}: {expected[k]:g} and {value[k]:g}"
+    return _wrong_derivatives(loss, outputs, fields)

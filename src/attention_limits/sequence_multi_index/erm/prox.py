@@ -6,7 +6,7 @@ import numpy as np
 
 from attention_limits.sequence_multi_index.erm.kernels import prox_kernels
 from attention_limits.sequence_multi_index.erm.kernels.loss_kernels import hinge_prox
-from attention_limits.sequence_multi_index.erm.losses import Loss
+from attention_limits.sequence_multi_index.erm.losses import Loss, kernels
 
 # The kinds of further starts, see `prox_kernels.prox`.
 FURTHER = {
@@ -71,9 +71,9 @@ def prox(loss: Loss, outputs, anchors, omega, variance, further="") -> Prox:
         found = hinge_prox(outputs, flat, float(variance[0, 0]))
     else:
         arrays = outputs, anchors, flat, np.linalg.cholesky(variance), np.linalg.inv(variance)
-        found = loss.prox(
-            *(np.require(array, float, "CW") for array in arrays), loss.signs, FURTHER[further], loss.parameters, loss.tokens,
-            loss.slots,
+        found = kernels().prox(
+            loss.function, *(np.require(array, float, "CW") for array in arrays), loss.signs, FURTHER[further],
+            loss.parameters, loss.tokens, loss.table_rows,
         )  # fmt: skip
     point, slope, jacobian, envelope, plain, ended = found
     return Prox(

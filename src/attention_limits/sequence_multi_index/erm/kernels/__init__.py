@@ -6,7 +6,6 @@ In reading order:
 - loss_kernels: losses with gradient and Hessian
 - jet_kernels: outputs of students with derivatives
 - prox_kernels: the proximal operator at its global minimum
-- fixed_loss_kernels: the provided losses
 
 May import it: erm.
 """
