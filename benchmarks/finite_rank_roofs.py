@@ -1,5 +1,7 @@
 """Kernels of layers of finite rank beside the limit of one core (`limits`)."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from attention_limits.numerics.compiled import njit
@@ -7,7 +9,7 @@ from attention_limits.sequence_multi_index.channels.channel import SAMPLING_NODE
 from attention_limits.sequence_multi_index.channels.trapezoid.lattice_kernels import Output
 from attention_limits.sequence_multi_index.channels.trapezoid.rows_kernels import RUN, SUMS, ZERO, row_of, sum_row
 from attention_limits.sequence_multi_index.data.sequences import draw, local_fields
-from attention_limits.sequence_multi_index.erm.kernels import loss_kernels, prox_kernels
+from attention_limits.sequence_multi_index.erm.kernels import loss_kernels
 from attention_limits.sequence_multi_index.erm.losses import make_loss
 from attention_limits.sequence_multi_index.erm.minimisation import objective_and_gradient
 from attention_limits.sequence_multi_index.erm.prox import prox
@@ -68,30 +70,10 @@ def general_sampling(limits, repeats, outputs=128, tokens=3):
     )  # fmt: skip
 
 
-@njit(error_model="numpy")
-def _counted(y, z, parameters, gradient, hessian, table):
-    table[0, 0] += 1.0
-    return loss_kernels.of_two_tokens(y, z, parameters, gradient, hessian, table)
-
-
-@njit(error_model="numpy")
-def _evaluations(y, anchors, omega, parameters, total):
-    """Evaluations of the loss by the proximal operator at V = 1, summed over the outputs into `total` (1, 6)."""
-    identity = np.eye(1)
-    for k in range(len(y)):
-        x, space = np.zeros(2), _space(total)
-        for anchor in range(2):
-            x[:] = (anchors[k, 0] - omega[k]) * anchor
-            prox_kernels.minimise(_counted, y[k], omega[k], identity, x, parameters, 2, space)
-
-
-@njit(error_model="numpy")
-def _space(table):
-    n = 2
-    return prox_kernels.Space(
-        np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros((n, n)), np.zeros((n, n)),
-        np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)), table,
-    )  # fmt: skip
+@njit(signature_or_function=loss_kernels.LOSS, error_model="numpy")
+def _counted(y, z, parameters, found, table, size):
+    parameters[-1] += size
+    loss_kernels.of_two_tokens(y, z, parameters, found, table, size)
 
 
 def proximal(limits, repeats, count=4096, overlap=0.8):
@@ -100,9 +82,9 @@ def proximal(limits, repeats, count=4096, overlap=0.8):
     h, noise = rng.standard_normal((2, count, 1, 2))
     omega = overlap**2 * h + overlap * np.sqrt(1.0 - overlap**2) * noise
     outputs = np.ascontiguousarray(LAYER.forward(h)).reshape(count, -1)
-    total = np.zeros((1, 6))
-    _evaluations(outputs, h.reshape(count, 1, -1), omega.reshape(count, -1), loss.parameters, total)
-    evaluations = total[0, 0] / count
+    counter = replace(loss, function=_counted, parameters=np.append(loss.parameters, 0.0))
+    prox(counter, outputs, h.reshape(count, 1, -1), omega, np.eye(1), "never")
+    evaluations = counter.parameters[-1] / count
     return roof(
         "proximal operator of one attention layer", "output", count,
         lambda: prox(loss, outputs, h.reshape(count, 1, -1), omega, np.eye(1)), repeats, limits, DOUBLE,

@@ -23,6 +23,16 @@ def combined(x, y, number, out):
 
 
 @njit
+def masked(x, y, out):
+    first, second = lanes.load(x, 0), lanes.load(y, 0)
+    less, at_most = lanes.less(first, second), lanes.at_most(first, second)
+    for row, mask in enumerate((less, at_most, less * at_most, 1.0 - less)):
+        lanes.store(out, row, lanes.where(mask, first, -1.0))
+    lanes.store(out, 4, lanes.where(less, 2.0, second))
+    return lanes.bits(less), lanes.bits(at_most)
+
+
+@njit
 def functions(x, out):
     out[0], out[1], out[2] = lanes.exp(x), lanes.sqrt(x), lanes.maximum(x, 2.0)
 
@@ -48,6 +58,18 @@ def test_operations_are_elementwise():
             np.sqrt(np.abs(first)), np.full(lanes.WIDTH, 0.7),
         ],
     )  # fmt: skip
+
+
+def test_masks_choose_lane_by_lane():
+    """No comparison with NaN holds."""
+    x = np.array([[1.0, 2.0, np.nan, -np.inf, 0.0, 3.0, np.inf, -1.0]])
+    y = np.array([[2.0, 2.0, 0.0, 5.0, np.nan, -3.0, np.inf, -0.5]])
+    out = np.empty((5, lanes.WIDTH))
+    found = masked(x, y, out)
+    less, at_most = (x < y)[0], (x <= y)[0]
+    rows = [np.where(mask, x[0], -1.0) for mask in (less, at_most, less & at_most, ~less)]
+    np.testing.assert_array_equal(out, [*rows, np.where(less, 2.0, y[0])])
+    assert found == tuple(int(np.sum(2 ** np.flatnonzero(mask))) for mask in (less, at_most))
 
 
 def test_functions_take_numbers_too():
