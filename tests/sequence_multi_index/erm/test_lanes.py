@@ -1,4 +1,4 @@
-"""The proximal operator of many outputs side by side: minima by a slow independent method, and no lane that depends on another."""
+"""The proximal operator of many outputs side by side: minima by a slow independent method; lanes do not depend on each other."""
 
 from functools import partial
 

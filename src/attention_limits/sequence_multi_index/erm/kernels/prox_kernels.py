@@ -243,7 +243,7 @@ def _advance(state, work, at, block, used, root, tokens):
 
 @njit(error_model="numpy")
 def _start_at(state, at, lane, start, root, inverse, signs, tokens):
-    """Begin a minimisation on a lane at the fields `start`, or at fields of equal loss that come closest to omega; see `signs`."""
+    """Begin a minimisation on a lane at the fields `start`, or at those of equal loss that come closest to omega; see `signs`."""
     rows, all_signs = len(root), 1.0
     if signs == ALL_SIGNS:
         product = 0.0
