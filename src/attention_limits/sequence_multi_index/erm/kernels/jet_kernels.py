@@ -87,7 +87,7 @@ def clear(table, first, last, n):
 
 @njit(error_model="numpy")
 def put_field(table, slot, i, z, block, n):
-    """Jet `slot` = the field z_i of a `block` of z (n, LANES)."""
+    """Jet `slot` = the field of index `i` of a `block` of z (n, LANES)."""
     clear(table, slot, slot + 1, n)
     store(table, slot * parts(n), load(z, row_of(i, block)))
     store(table, slot * parts(n) + 1 + i, full(1.0))
