@@ -38,6 +38,18 @@ def data_files(toy):
     return sorted(toy.folder.glob("results/data/*/*/*/[!.]*.nc"))
 
 
+@pytest.mark.parametrize(("longest", "first"), [("growth", "growth"), ("counting", "counting"), ("spreads", "drawn")])
+def test_the_job_of_most_minutes_is_first_and_before_it_the_data_that_it_reads(toy, longest, first):
+    share(toy)
+    name = "shared" if longest == "spreads" else "growth_curve"
+    toy.edit(
+        f"config/toy/experiments/{name}.yaml", f"  {longest}:\n", f"  {longest}:\n    resources: {{minutes: 90}}\n"
+    )
+    done = toy.snakemake("--cores", "1")
+    assert done.returncode == 0, done.stderr
+    assert toy.log.read_text().startswith(first)
+
+
 def test_data_are_made_once_and_kept(shared):
     assert shared.computed() == sorted(
         [f"{name} {alpha} {r}" for name in ("drawn", "means") for alpha in (0.2, 0.4) for r in (0, 1)]

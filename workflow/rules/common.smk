@@ -34,6 +34,10 @@ onstart:
         require_place(Path(RESULTS, "index.html"))
     except (OSError, SpecError) as error:
         raise WorkflowError(f"results: {error}") from None
+    # With a limit of jobs per timespan Snakemake looks at the waiting jobs again after each timespan, once more for each finished
+    # job: github.com/snakemake/snakemake/pull/3744. Without a queue no job needs the limit, and no option switches it off.
+    if workflow.local_exec:
+        workflow.scheduler.job_rate_limiter = None
     # In the line of a job for a queue Snakemake does not quote the path of its Python: github.com/snakemake/snakemake/issues/3211.
     if not workflow.local_exec and shlex.quote(sys.executable) != sys.executable:
         raise WorkflowError(
@@ -73,6 +77,10 @@ def caption_of(figure):
     return lambda wildcards, output: filled(raw, numbers_of_picture(output.png))
 
 
+# Finished experiments are merged and drawn at once.
+AT_ONCE = 10**6
+
+
 class Jobs:
     """The jobs of one rule, which computes one estimator or one kind of data of a family: inputs, params, resources."""
 
@@ -96,6 +104,13 @@ class Jobs:
 
     def code(self, wildcards):
         return self.estimator(wildcards).code
+
+    def priority(self, wildcards):
+        """The minutes of a job, or those of the longest job that reads its data: long jobs start early, so that none is alone
+        at the end."""
+        mine = self.estimator(wildcards)
+        readers = PROJECT.experiments[self.family][wildcards.experiment].all_estimators.values()
+        return max(item.resources["minutes"] for item in readers if mine in (item, item.reads))
 
     def threads(self, wildcards):
         return self.estimator(wildcards).resources["threads"]

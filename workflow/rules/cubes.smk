@@ -20,6 +20,7 @@ for family in PROJECT.experiments:
             f"{RESULTS}/logs/cubes/{family}/{{experiment}}.log",
         benchmark:
             f"{RESULTS}/benchmarks/cubes/{family}/{{experiment}}.tsv"
+        priority: AT_ONCE
         group:
             drawing
         conda:

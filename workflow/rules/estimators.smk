@@ -17,6 +17,7 @@ for made in jobs():
             f"{RESULTS}/logs/{made.path}.log",
         benchmark:
             f"{RESULTS}/benchmarks/{made.path}.tsv"
+        priority: made.priority
         conda:
             ENVIRONMENT
         threads: made.threads

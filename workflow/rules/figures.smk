@@ -18,6 +18,7 @@ for figure in PROJECT.figures.values():
             f"{RESULTS}/logs/figures/{figure.family}/{figure.name}.log",
         benchmark:
             f"{RESULTS}/benchmarks/figures/{figure.family}/{figure.name}.tsv"
+        priority: AT_ONCE
         group:
             drawing
         conda:
