@@ -24,7 +24,7 @@ endif
 # The messages of Snakemake are in .snakemake/log.
 run: $(STAMP)
 	$(SNAKEMAKE) $(addprefix --prioritize ,$(FIRST)) -- all
-	@$(MAKE) --no-print-directory report explorer SCALE=$(SCALE) FIGURES=$(FIGURES)
+	@$(MAKE) --no-print-directory -j 2 report explorer SCALE=$(SCALE) FIGURES=$(FIGURES)
 	@$(SNAKEMAKE) -R landing -- landing
 	@.venv/bin/attention-limits summary --scale $(SCALE)
 

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import cache
 from pathlib import Path
 
 from attention_limits.pipeline.base.errors import CubeError, SpecError
@@ -165,15 +166,19 @@ def audit_command(project: Path, families: list[str], output: Path, run: Run) ->
     from attention_limits.pipeline.cubes.reader import OutdatedError
 
     rows, outdated = [], {}
+
+    # Several numbers are from one cube.
+    @cache
+    def cube_of(family: str, name: str):
+        try:
+            return current_cube(loaded.experiments[family][name], run)
+        except OutdatedError as error:
+            outdated.update(dict.fromkeys(error.problems))
+            return None
+
     for entry in load_published(project, loaded.experiments):
-        cubes = {}
-        for name in entry.cubes:
-            try:
-                cube = current_cube(loaded.experiments[entry.family][name], run)
-                cubes |= {} if cube is None else {name: cube}
-            except OutdatedError as error:
-                outdated |= dict.fromkeys(error.problems)
-        rows.append(compare(entry, cubes))
+        found = {name: cube_of(entry.family, name) for name in entry.cubes}
+        rows.append(compare(entry, {name: cube for name, cube in found.items() if cube is not None}))
     print("".join(f"not compared: {problem}\n" for problem in outdated), end="", file=sys.stderr)
     data = json.dumps({"numbers": rows}, indent=1, ensure_ascii=False) + "\n"
     for path, text in ((output, full_table(rows)), (output.with_suffix(".json"), data)):
