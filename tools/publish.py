@@ -2,11 +2,11 @@
 
 Writes the pictures of docs/figures as PNG and PDF, docs/published.json (for each scale: minutes per figure, CPU seconds per rule
 and experiment, the audit), docs/benchmarks.md (the last `make bench`, if there is one), docs/atlas.csv (if all cubes of smi_atlas
-are there), and from these docs/gallery.md, docs/figures/*.md, docs/audit.md, docs/scales.md and the tables between
-`<!-- begin: NAME -->` and `<!-- end: NAME -->` of the pages in BLOCKS. Pictures and numbers of `paper` replace those of `laptop`,
-never the reverse; only families whose figures are all drawn at `paper` enter. The map of the README comes last. A test compares
-the pages with config/ and docs/published.json. The pages do not contain figures and published numbers that no finished run has
-made yet; this program and the tests print them.
+are there). From these it writes docs/gallery.md, docs/figures/*.md, docs/audit.md, docs/scales.md, the tables between
+`<!-- begin: NAME -->` and `<!-- end: NAME -->` of the pages in BLOCKS, and the numbers of the sentences in prose.yaml. Pictures and
+numbers of `paper` replace those of `laptop`, never the reverse; only families whose figures are all drawn at `paper` enter. The map
+of the README comes last. A test compares the pages with config/ and docs/published.json. The pages do not contain figures and
+published numbers that no finished run has made yet; this program and the tests print them.
 """
 
 import json
@@ -19,6 +19,7 @@ import benchmark_tables
 import bounds
 import gallery
 import overview
+import prose
 import scales
 from attention_limits.pipeline.audit import full_table, load_published, number_text
 from attention_limits.pipeline.base.attributes import digest_of_picture, numbers_of_picture
@@ -233,7 +234,9 @@ def pages(project, data, read):
         begin, end = f"<!-- begin: {name} -->\n", f"<!-- end: {name} -->"
         before, _, rest = (written.get(page) or read(page)).partition(begin)
         written[page] = before + begin + tables[name] + end + rest.partition(end)[2]
-    return written
+    return written | {
+        page: prose.filled(page, written.get(page) or read(page), PICTURES, rows) for page in prose.sentences()
+    }
 
 
 def read(page):
