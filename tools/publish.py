@@ -1,12 +1,12 @@
 """Write the results of a finished run into the pages of docs/: `python tools/publish.py [RESULTS [SCALE]]`, or `make publish`.
 
-Writes the pictures of docs/figures as PNG and PDF, docs/published.json (for each scale: minutes per figure, CPU seconds per rule
-and experiment, the audit), docs/benchmarks.md (the last `make bench`, if there is one), docs/atlas.csv (if all cubes of smi_atlas
-are there). From these it writes docs/gallery.md, docs/figures/*.md, docs/audit.md, docs/scales.md, the tables between
+Writes the pictures of docs/figures as PNG and PDF, docs/published.json (for each scale: minutes per figure, CPU seconds per
+rule and experiment, the audit), docs/benchmarks.md (the last `make bench`, if there is one), docs/atlas.csv (if all cubes of
+smi_atlas are there). From these it writes docs/gallery.md, docs/figures/*.md, docs/audit.md, docs/scales.md, the tables between
 `<!-- begin: NAME -->` and `<!-- end: NAME -->` of the pages in BLOCKS, and the numbers of the sentences in prose.yaml. Pictures
-and numbers of `paper` replace those of `laptop`, never the reverse; only families whose figures are all drawn at `paper` enter. The
-map of the README comes last. A test compares the pages with config/ and docs/published.json. The pages do not contain figures and
-published numbers that no finished run has made yet; this program and the tests print them.
+and numbers of `paper` replace those of `laptop`, never the reverse; only families whose figures are all drawn at `paper` enter.
+The map of the README comes last. A test compares the pages with config/ and docs/published.json. The pages do not contain
+figures and published numbers that no finished run has made yet; this program and the tests print them.
 """
 
 import json
