@@ -8,6 +8,10 @@ from smi_tools import sampling_problem
 from attention_limits.sequence_multi_index.channels.sampling import importance
 from attention_limits.sequence_multi_index.channels.sampling.compiled_links import compiled_link, reason_for_numpy
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
+from attention_limits.sequence_multi_index.links.attention.rank import RankAttention
+from attention_limits.sequence_multi_index.links.attention.untied import UntiedAttention
+from attention_limits.sequence_multi_index.links.attention.untied_heads import UntiedHeads
+from attention_limits.sequence_multi_index.links.heads.learned_readout import LearnedReadout
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.wrappers import CorrelatedTokens, FunctionOfFields, OutputNoise
 
@@ -84,7 +88,13 @@ LINKS = {
     "discrete": Committee,
     "noise": lambda: noisy(lambda h: np.maximum(h[..., 0, :], 0.0).sum(axis=-1), 1, 3),
     "two noisy outputs": lambda: noisy(lambda h: np.stack([h[..., 0, 0], h[..., 1, 1] ** 2], axis=-1), 2, 2),
-    "attention of three tokens": lambda: OutputNoise(DeepAttention(skip=1.0, depth=2, tokens=3), 0.3),
+    "noisy attention of three tokens": lambda: OutputNoise(DeepAttention(skip=1.0, depth=2, tokens=3), 0.3),
+    "attention of three tokens": lambda: DeepAttention(skip=1.0, depth=3, tokens=3),
+    "linear attention": lambda: DeepAttention(skip=0.5, depth=2, tokens=3, activation="linear"),
+    "untied attention of three tokens": lambda: UntiedAttention(depth=2, tokens=3),
+    "three layers of rank three": lambda: RankAttention(rank=3, depth=3, tokens=3, readout=(1.0, 2.0, 0.5)),
+    "learned readout": lambda: LearnedReadout(heads=2, untied=True, tokens=3),
+    "untied heads": lambda: UntiedHeads(heads=3, tokens=3),
     "correlated tokens": lambda: OutputNoise(
         CorrelatedTokens(DeepAttention(skip=1.0), np.array([[1.0, 0.4], [0.4, 1.0]])), 0.3
     ),

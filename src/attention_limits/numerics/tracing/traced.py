@@ -9,8 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from attention_limits.numerics.solvers.small_systems import solve_with_functions
+
 # What a function that JAX cannot trace raises.
 UNTRACEABLE = (TypeError, NotImplementedError, AttributeError, jax.errors.JAXTypeError, jax.errors.JAXIndexError)
+# Matrices of more rows are left to JAX: the operations of elimination, each written once, become many.
+MAX_ROWS = 8
 # The methods of a ufunc that sum over an axis, and so on, by the name of the ufunc.
 _REDUCTIONS = {
     "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",
@@ -40,6 +44,9 @@ class Traced(NDArrayOperatorsMixin):
         return Traced(value)
 
     def __array_function__(self, function, types, arguments, keywords):
+        small = _OF_SMALL_MATRICES.get(function)
+        if small is not None and np.shape(arguments[0])[-1] <= MAX_ROWS:
+            return small(*(Traced(jnp.asarray(argument)) for argument in opened(arguments)), **keywords)
         home = jnp.linalg if function.__module__ == "numpy.linalg" else jnp
         found = getattr(home, function.__name__, None)
         return NotImplemented if found is None else _closed(found(*opened(arguments), **opened(keywords)))
@@ -88,6 +95,36 @@ def _closed(item):
     if isinstance(item, tuple | list):
         return tuple(_closed(part) for part in item)
     return Traced(item) if isinstance(item, jax.Array) else item
+
+
+def _solution(matrices, right):
+    vector = right.ndim == 1
+    right = right[..., None] if vector else right
+    leading = np.broadcast_shapes(matrices.shape[:-2], right.shape[:-2])
+    x, _ = solve_with_functions(
+        np.broadcast_to(matrices, (*leading, *matrices.shape[-2:])), np.broadcast_to(right, (*leading, *right.shape[-2:]))
+    )
+    return x[..., 0] if vector else x
+
+
+def _inverse(matrices):
+    return _solution(matrices, Traced(jnp.eye(matrices.shape[-1])))
+
+
+def _determinant(matrices):
+    return solve_with_functions(matrices, matrices[..., :0])[1]
+
+
+def _sign_and_log_of_determinant(matrices):
+    determinant = _determinant(matrices)
+    return np.sign(determinant), np.log(np.abs(determinant))
+
+
+# Functions of `numpy.linalg` by elimination without branches, for the program that `straight_line` writes.
+_OF_SMALL_MATRICES = {
+    np.linalg.solve: _solution, np.linalg.inv: _inverse, np.linalg.det: _determinant,
+    np.linalg.slogdet: _sign_and_log_of_determinant,
+}  # fmt: skip
 
 
 def first_line(error: BaseException) -> str:

@@ -158,6 +158,12 @@ def _turned(fields):
 
 
 def _frame(x):
-    """Orthonormal columns (S, p, r), uniform, from standard normal variables (S, p, r); odd in them."""
-    q, triangle = np.linalg.qr(x)
-    return q * np.sign(np.diagonal(triangle, axis1=1, axis2=2))[:, None, :]
+    """Orthonormal columns (S, p, r), uniform, from standard normal variables (S, p, r); odd in them (Gram and Schmidt)."""
+    columns = []
+    for k in range(x.shape[2]):
+        column = x[:, :, k]
+        # Twice, because the first difference may be short.
+        for other in (*columns, *columns):
+            column = column - np.sum(other * column, axis=1, keepdims=True) * other
+        columns.append(column / np.sqrt(np.sum(column * column, axis=1, keepdims=True)))
+    return np.stack(columns, axis=2)
