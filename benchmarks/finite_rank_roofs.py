@@ -58,7 +58,7 @@ def importance_sampling(limits, repeats, outputs=64, free=2):
 
 
 def general_sampling(limits, repeats, outputs=128, tokens=3):
-    """Per node of two layers of M tokens, the link in NumPy: the draw and its density 4 M^2, the layer and the inverse 3 M^3 +
+    """Per node of two layers of M tokens, the link compiled: the draw and its density 4 M^2, the layer and the inverse 3 M^3 +
     12 M^2, the weights 8 M, and the moments of 2 M fields 8 M^2 + 4 M; exponentials of M^2 scores and three weights."""
     link, V = DeepAttention(skip=1.0, tokens=tokens), np.diag([1.0, 0.3])
     channel = Channel(link, 1.0, np.random.default_rng(0))
@@ -66,7 +66,7 @@ def general_sampling(limits, repeats, outputs=128, tokens=3):
     return roof(
         "importance sampling of any link", "node", 2 * SAMPLING_NODES * outputs, lambda: channel.posterior(observed, omega, V),
         repeats, limits, DOUBLE, operations=3 * tokens**3 + 24 * tokens**2 + 12 * tokens, exponentials=tokens**2 + 3,
-        note=f"two layers of {tokens} tokens, the link in NumPy; the search of the proposals is in the measured time alone",
+        note=f"two layers of {tokens} tokens, the link compiled; the search of the proposals is in the measured time alone",
     )  # fmt: skip
 
 
