@@ -102,7 +102,8 @@ def _solution(matrices, right):
     right = right[..., None] if vector else right
     leading = np.broadcast_shapes(matrices.shape[:-2], right.shape[:-2])
     x, _ = solve_with_functions(
-        np.broadcast_to(matrices, (*leading, *matrices.shape[-2:])), np.broadcast_to(right, (*leading, *right.shape[-2:]))
+        np.broadcast_to(matrices, (*leading, *matrices.shape[-2:])),
+        np.broadcast_to(right, (*leading, *right.shape[-2:])),
     )
     return x[..., 0] if vector else x
 
