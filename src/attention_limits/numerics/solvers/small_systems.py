@@ -48,38 +48,6 @@ def _solve(matrices, right, log_determinant):
                     x[i, k] -= a[i, j] * x[j, k]
 
 
-def solve_with_functions(matrices, right):
-    """Solutions of small systems with functions of NumPy alone: Gauss and Jordan with row pivots, without branches.
-
-    Parameters
-    ----------
-    matrices : array (..., M, M)
-        A.
-    right : array (..., M, k)
-        b, with the same leading axes.
-
-    Returns
-    -------
-    x : array (..., M, k)
-        0 where A is singular.
-    determinant : array (...)
-    """
-    M = right.shape[-2]
-    rows = [np.concatenate([matrices[..., i, :], right[..., i, :]], axis=-1) for i in range(M)]
-    determinant = 1.0
-    for j in range(M):
-        for i in range(j + 1, M):
-            larger = np.abs(rows[i][..., j : j + 1]) > np.abs(rows[j][..., j : j + 1])
-            rows[i], rows[j] = np.where(larger, rows[j], rows[i]), np.where(larger, rows[i], rows[j])
-            determinant = np.where(larger, -1.0, 1.0) * determinant
-        pivot = rows[j][..., j : j + 1]
-        determinant = determinant * pivot
-        rows[j] = rows[j] / np.where(pivot == 0.0, 1.0, pivot)
-        rows = [row if i == j else row - row[..., j : j + 1] * rows[j] for i, row in enumerate(rows)]
-    x = np.stack([row[..., M:] for row in rows], axis=-2)
-    return np.where(determinant[..., None] == 0.0, 0.0, x), determinant[..., 0]
-
-
 def solve(matrices, right):
     """Solutions x of A x = b for many small A; arrays that record functions of NumPy (`tracing.traced`) keep their kind.
 
@@ -100,10 +68,7 @@ def solve(matrices, right):
     M, columns = np.shape(right)[-2:]
     leading = np.broadcast_shapes(np.shape(matrices)[:-2], np.shape(right)[:-2])
     if any(hasattr(array, "__array_function__") and not isinstance(array, np.ndarray) for array in (matrices, right)):
-        x, determinant = solve_with_functions(
-            np.broadcast_to(matrices, (*leading, M, M)), np.broadcast_to(right, (*leading, M, columns))
-        )
-        return x, np.log(np.abs(determinant))
+        return np.linalg.solve(matrices, right), np.linalg.slogdet(np.broadcast_to(matrices, (*leading, M, M)))[1]
     a = np.array(np.broadcast_to(matrices, (*leading, M, M)), dtype=float, order="C")
     x = np.array(np.broadcast_to(right, (*leading, M, columns)), dtype=float, order="C")
     log_determinant = np.empty(leading)

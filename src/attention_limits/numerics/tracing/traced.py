@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from attention_limits.numerics.solvers.small_systems import solve_with_functions
+from attention_limits.numerics.tracing.small_matrices import solve_with_functions
 
 # What a function that JAX cannot trace raises.
 UNTRACEABLE = (TypeError, NotImplementedError, AttributeError, jax.errors.JAXTypeError, jax.errors.JAXIndexError)

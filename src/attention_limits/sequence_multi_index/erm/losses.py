@@ -362,7 +362,8 @@ def checked_student(student: Link) -> str:
     """The problem of the derivatives of a `student`, with the example, or an empty text.
 
     The output of compiled `derivatives` must be that of `forward`, and the others its derivatives. Without them this holds for
-    the square loss of what was recorded of `forward`.
+    the square loss of what was recorded of `forward`. Raises ValueError if they are not compiled, or if JAX cannot differentiate
+    the forward pass.
     """
     if student.derivatives is None:
         return _checked_record(student)

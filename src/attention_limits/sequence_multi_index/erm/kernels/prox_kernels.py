@@ -51,9 +51,21 @@ _FRESH, _VALUE, _LOSS, _SHIFT, _DESCENT, _LENGTH, _TRIED, _BOWL, _ENDED, _NUMBER
 class Layout(NamedTuple):
     """Sizes of Newton's method in n variables, and where its arrays begin; one array for all keeps calls short.
 
-    The state (rows, LANES) begins with the numbers above. Rows begin at: point x, trial point, gradient (n each) and lower
-    triangle of the Hessian at x, all whitened; omega and fields z (n each), the jet of the loss at z, outputs y. Rows of the
-    work space (rows, 8): gradient and Hessian of the trial point, step, Cholesky factor, and a matrix (n n).
+    Attributes
+    ----------
+    n : int
+    x, trial, gradient, hessian : int
+        First rows, in the state, of the whitened point (n), trial point (n), gradient (n) and lower triangle of the Hessian at x.
+        The numbers above have the rows before them.
+    omega, z, found, y : int
+        Of omega (n), the fields z (n) of the trial point, the jet of the loss there, and the outputs.
+    rows : int
+        Of the state (rows, LANES).
+    gradient_2, hessian_2, step, factor, middle : int
+        First rows, in the work space, of the gradient and the Hessian of the trial point, the step, a Cholesky factor, and a
+        matrix (n n).
+    work_rows : int
+        Of the work space (work_rows, 8).
     """
 
     n: int
