@@ -20,7 +20,8 @@ try:
         from typing import NoReturn
 
         from attention_limits.pipeline.base import provenance
-        from attention_limits.pipeline.base.arguments import mapping, named, path, whole, without_long_words
+        from attention_limits.pipeline.base.arguments import mapping, named, path, whole
+        from attention_limits.pipeline.base.errors import without_long_words
         from attention_limits.pipeline.base.provenance import PACKAGE
         from attention_limits.pipeline.base.threads import limit_threads, wrong_threads
 except SpecError as wrong_place:

@@ -7,8 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attention_limits.pipeline.base.arguments import shown
-from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError, shown
 from attention_limits.pipeline.base.files import replacing, require_place, write_text
 from attention_limits.pipeline.base.user_files import number
 

@@ -9,8 +9,7 @@ import pandas as pd
 
 from attention_limits.interface.whole import Listing
 from attention_limits.pipeline.base import provenance
-from attention_limits.pipeline.base.arguments import short, wrong_name
-from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean
+from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean, short, wrong_name
 from attention_limits.pipeline.base.registry import registry
 from attention_limits.pipeline.experiments.experiment import Family, load_family
 from attention_limits.pipeline.experiments.messages import describe as in_words

@@ -20,9 +20,9 @@ from attention_limits.interface.describe import families, unit
 from attention_limits.interface.extras import extras
 from attention_limits.interface.table import grid_keys, require_cube
 from attention_limits.pipeline.audit import Entry, Published, Table, reading
-from attention_limits.pipeline.base.arguments import listed, path_of, require, shown
+from attention_limits.pipeline.base.arguments import listed, path_of, require
 from attention_limits.pipeline.base.attributes import numbers_of_picture
-from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.errors import SpecError, shown
 from attention_limits.pipeline.base.files import write_text
 from attention_limits.pipeline.base.registry import registry
 from attention_limits.pipeline.cubes.cube_bytes import is_flag, linked

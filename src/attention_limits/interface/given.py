@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from attention_limits.pipeline.base.arguments import require, without_long_words
-from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.pipeline.base.arguments import require
+from attention_limits.pipeline.base.errors import SpecError, without_long_words
 
 # The key of a model that names its output function, and the family whose module `thresholds` answers.
 FAMILIES = {"link": "sequence_multi_index", "channel": "attention_indexed"}

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from attention_limits.interface.describe import unit
 from attention_limits.interface.table import grid_keys, require_cube
-from attention_limits.pipeline.base.arguments import require, shown
-from attention_limits.pipeline.base.errors import SpecError, allowed_names
+from attention_limits.pipeline.base.arguments import require
+from attention_limits.pipeline.base.errors import SpecError, allowed_names, shown
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import BLACK, LAYER_COLORS, SKY, curve, flagged_entries, house_style, new_figure, points
 

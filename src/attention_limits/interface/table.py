@@ -12,8 +12,8 @@ import xarray as xr
 from attention_limits.interface.extras import extras
 from attention_limits.interface.whole import Whole
 from attention_limits.numerics.probability.statistics import mean_and_error
-from attention_limits.pipeline.base.arguments import listed, require, wrong_name
-from attention_limits.pipeline.base.errors import SpecError, allowed_names
+from attention_limits.pipeline.base.arguments import listed, require
+from attention_limits.pipeline.base.errors import SpecError, allowed_names, wrong_name
 from attention_limits.pipeline.base.files import replacing
 from attention_limits.pipeline.cubes.readings import specifications
 

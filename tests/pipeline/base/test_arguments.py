@@ -1,4 +1,4 @@
-"""Arguments of commands and of the functions of `al`: what is read, and how a message shows what is refused."""
+"""Arguments of commands and of the functions of `al`: what is read and what is refused."""
 
 import re
 
@@ -31,22 +31,6 @@ def test_an_empty_path_is_refused():
     """`--results "$FOLDER"` with a variable that is not set would fill the working directory."""
     with pytest.raises(ValueError, match=r"^$"):
         arguments.path("")
-
-
-@pytest.mark.parametrize(
-    "value",
-    [10**5000, "7" * 5000, np.zeros(100_000), list(range(10_000)), {"a": "b\n" * 5000}],
-    ids=lambda value: type(value).__name__,
-)
-def test_a_message_shows_a_value_on_one_short_line(value):
-    text = arguments.shown(value)
-    assert len(text) < 300
-    assert "\n" not in text
-
-
-def test_a_message_keeps_its_words_and_cuts_a_long_one():
-    assert arguments.without_long_words("a " + "b" * 999) == "a " + "b" * 999
-    assert arguments.without_long_words("a " + "b" * 5000 + " c") == "a " + "b" * 200 + "… (5000 characters) c"
 
 
 @pytest.mark.parametrize("value", [0, 3, np.int64(3)])

@@ -1,7 +1,9 @@
-"""A message about a wrong name ends with the name that the user most likely means, and with no other."""
+"""A message shows a wrong value on one line; one about a wrong name ends with the name that the user most likely means, and with no other."""
 
+import numpy as np
 import pytest
 
+from attention_limits.pipeline.base import errors
 from attention_limits.pipeline.base.errors import allowed_names, did_you_mean
 
 NAMES = ["state_evolution", "gamp", "theory.exact_recovery", "simulation.exact_recovery"]
@@ -31,3 +33,19 @@ def test_nothing_is_close(wrong):
 def test_what_is_allowed():
     assert allowed_names("gmap", ["gamp"], ", or a file") == "allowed: gamp, or a file; did you mean gamp?"
     assert allowed_names("gmap", []) == "allowed: none"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [10**5000, "7" * 5000, np.zeros(100_000), list(range(10_000)), {"a": "b\n" * 5000}],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_message_shows_a_value_on_one_short_line(value):
+    text = errors.shown(value)
+    assert len(text) < 300
+    assert "\n" not in text
+
+
+def test_a_message_keeps_its_words_and_cuts_a_long_one():
+    assert errors.without_long_words("a " + "b" * 999) == "a " + "b" * 999
+    assert errors.without_long_words("a " + "b" * 5000 + " c") == "a " + "b" * 200 + "… (5000 characters) c"

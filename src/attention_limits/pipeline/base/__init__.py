@@ -2,8 +2,8 @@
 
 In reading order:
 
-- errors: the errors that name file, key and what is allowed
-- arguments: types of the arguments of commands and functions, and how a message shows a wrong value
+- errors: the errors that name file, key and what is allowed; how a message shows a wrong value
+- arguments: types of the arguments of commands and functions
 - files, attributes: a file is written whole or not at all; the digests that it holds
 - provenance: the modules that an estimator executes, and their digest
 - streams: random streams by name

@@ -1,4 +1,4 @@
-"""Arguments of commands and of the functions of `al`: their types, and how a message shows a wrong one.
+"""Arguments of commands and of the functions of `al`: their types.
 
 A type of a command reads a text; argparse puts its name into the message when it raises ValueError.
 """
@@ -7,40 +7,10 @@ import json
 import math
 import operator
 import os
-import re
 from pathlib import Path
 from typing import Any
 
-from attention_limits.pipeline.base.errors import SpecError
-
-# A message shows this many characters of a value.
-LONGEST = 200
-# A longer word of a message is no path that a user can have.
-_LONGEST_WORD = 1000
-
-
-def short(text: str) -> str:
-    """`text`, cut after `LONGEST` characters."""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text)} characters)"
-
-
-def shown(value: Any) -> str:
-    """A wrong `value` as Python writes it, on one line, cut after `LONGEST` characters."""
-    try:
-        return short(" ".join(repr(value).split()))
-    except Exception:
-        # A number of more than 4300 digits, or an object that cannot be printed.
-        return type(value).__name__
-
-
-def wrong_name(value: Any) -> str:
-    """How a message writes a wrong name: it copies a text, and writes other values by `shown`."""
-    return short(value) if isinstance(value, str) else shown(value)
-
-
-def without_long_words(message: str) -> str:
-    """A `message` in which a value of thousands of characters is cut."""
-    return re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda found: short(found[0]), message)
+from attention_limits.pipeline.base.errors import SpecError, shown
 
 
 def whole_number(name: str, value: Any, minimum: int) -> int:

@@ -1,6 +1,13 @@
-"""The two kinds of bad input, a specification and a data file on disk, and the end of a message about a wrong name."""
+"""The two kinds of bad input, a specification and a data file on disk, and how a message shows a wrong value or name."""
 
+import re
 from collections.abc import Iterable, Mapping
+from typing import Any
+
+# A message shows this many characters of a value.
+LONGEST = 200
+# A longer word of a message is no path that a user can have.
+_LONGEST_WORD = 1000
 
 
 class SpecError(ValueError):
@@ -42,3 +49,27 @@ def allowed_names(
     """The end of a message about the name `wrong`: the allowed `names`, `more` that is allowed, and `did_you_mean`."""
     known = list(map(str, names))
     return f"allowed: {', '.join(known) or 'none'}{more}{did_you_mean(wrong, known, elsewhere)}"
+
+
+def short(text: str) -> str:
+    """`text`, cut after `LONGEST` characters."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text)} characters)"
+
+
+def shown(value: Any) -> str:
+    """A wrong `value` as Python writes it, on one line, cut after `LONGEST` characters."""
+    try:
+        return short(" ".join(repr(value).split()))
+    except Exception:
+        # A number of more than 4300 digits, or an object that cannot be printed.
+        return type(value).__name__
+
+
+def wrong_name(value: Any) -> str:
+    """How a message writes a wrong name: it copies a text, and writes other values by `shown`."""
+    return short(value) if isinstance(value, str) else shown(value)
+
+
+def without_long_words(message: str) -> str:
+    """A `message` in which a value of thousands of characters is cut."""
+    return re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda found: short(found[0]), message)

@@ -17,8 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from attention_limits.pipeline.base.arguments import shown
-from attention_limits.pipeline.base.errors import did_you_mean
+from attention_limits.pipeline.base.errors import did_you_mean, shown
 
 # First bytes of compressed files that we read, and of others.
 _COMPRESSED = {

@@ -8,8 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from attention_limits.pipeline.base.arguments import shown
-from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean
+from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean, shown
 from attention_limits.pipeline.base.provenance import PACKAGE, has_module
 from attention_limits.pipeline.experiments.estimator import Estimator, Experiment, estimator_module
 from attention_limits.pipeline.experiments.grid import axis_values, single

@@ -12,8 +12,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from attention_limits.pipeline.base.arguments import short
-from attention_limits.pipeline.base.errors import allowed_names, did_you_mean
+from attention_limits.pipeline.base.errors import allowed_names, did_you_mean, short
 from attention_limits.pipeline.experiments.specification import Problem
 
 

@@ -10,8 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from attention_limits.pipeline.base.arguments import short
-from attention_limits.pipeline.base.errors import SpecError, did_you_mean
+from attention_limits.pipeline.base.errors import SpecError, did_you_mean, short
 from attention_limits.pipeline.base.provenance import PACKAGE, has_module
 from attention_limits.pipeline.base.user_files import user_file
 from attention_limits.pipeline.experiments.estimator import Experiment

@@ -19,7 +19,7 @@ from typing import Annotated, ClassVar, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from attention_limits.pipeline.base.arguments import shown
+from attention_limits.pipeline.base.errors import shown
 
 # The path of keys to a value, and a message about the value.
 Problem = tuple[tuple[str, ...], str]
