@@ -1,4 +1,4 @@
-"""A message shows a wrong value on one line; one about a wrong name ends with the name that the user most likely means, and with no other."""
+"""A message shows a wrong value on one line; it ends with the name that the user most likely means, and with no other."""
 
 import numpy as np
 import pytest
