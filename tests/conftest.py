@@ -17,11 +17,19 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # loops of the linear algebra. Numpy, numba and JAX read this when they are imported; nothing above imports them.
 limit_threads(1)
 
+
+def _folder_of_jax():
+    """Beside the compiled code of the package, so that another clone finds it too; numba is imported after `limit_threads`."""
+    from attention_limits.numerics.compiled import FOLDER
+
+    return (FOLDER or REPOSITORY / ".pytest_cache") / "jax"
+
+
 # Many tests, in several processes, compile the same programs with JAX. The key of its cache is the program itself, so an edit of
 # our code needs no new folder. With a limit of the size, processes lock the folder and read no half-written file.
 os.environ.update(
-    JAX_COMPILATION_CACHE_DIR=str(REPOSITORY / ".pytest_cache" / "jax"),
-    JAX_COMPILATION_CACHE_MAX_SIZE=str(100 * 2**20),
+    JAX_COMPILATION_CACHE_DIR=str(_folder_of_jax()),
+    JAX_COMPILATION_CACHE_MAX_SIZE=str(200 * 2**20),
     JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
 )
 
