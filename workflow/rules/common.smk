@@ -34,10 +34,6 @@ onstart:
         require_place(Path(RESULTS, "index.html"))
     except (OSError, SpecError) as error:
         raise WorkflowError(f"results: {error}") from None
-    # With a limit of jobs per timespan Snakemake looks at the waiting jobs again after each timespan, once more for each finished
-    # job: github.com/snakemake/snakemake/pull/3744. Without a queue no job needs the limit, and no option switches it off.
-    if workflow.local_exec:
-        workflow.scheduler.job_rate_limiter = None
     # In the line of a job for a queue Snakemake does not quote the path of its Python: github.com/snakemake/snakemake/issues/3211.
     if not workflow.local_exec and shlex.quote(sys.executable) != sys.executable:
         raise WorkflowError(
