@@ -13,6 +13,7 @@ In reading order:
 - hardmax/: the position of the largest entry of each row
 - untied: scores without symmetry
 - output, one_score, sampled, files: any output or likelihood of a user, its posterior sampled; one noisy score by quadrature
+- likelihood/: the likelihood of a user as compiled code, and the sampling around it
 - identities: whether posterior or likelihood of a file are those of its outputs
 - names, loading: channels by name, each loaded when it is used
 

@@ -15,23 +15,30 @@ scores has J(1) = 0.
 Source of the model: Boncoraglio, Troiani, Erba, Zdeborova 2025 (arXiv:2506.01582).
 """
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.special import expit
 
+from attention_limits.attention_indexed.channels.likelihood.compiled_likelihood import compiled_likelihood
+from attention_limits.attention_indexed.channels.likelihood.sampled_kernels import (
+    ENOUGH,
+    ROUNDS,
+    WIDENING,
+    make_sample,
+)
 from attention_limits.attention_indexed.channels.one_score import share_explained
 from attention_limits.attention_indexed.channels.output import POSTERIOR, GaussianNoise, described_by
 from attention_limits.attention_indexed.channels.protocol import Gradient
 from attention_limits.attention_indexed.model.score_law import SYMMETRIC
 from attention_limits.attention_indexed.model.scores import over_last
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.tracing.elementary import NODES
 
 # Pairs of nodes of each of two scramblings; an output is resolved if this many effective nodes carry it in both.
-PAIRS, FEWEST = 64, 20.0
-# Rounds of the proposal, and its standard deviation over that of the weighted nodes.
-_ROUNDS, _WIDENING = 12, 1.2
+PAIRS, FEWEST = NODES // 2, 20.0
 # Scores in one piece of the nodes, and outputs of the information: groups for its error, and outputs of a group.
 _NUMBERS, _GROUPS, _OUTPUTS = 2**19, 8, 256
 # Share of the outputs that must be resolved at a node of the table.
@@ -89,7 +96,7 @@ class SampledChannel:
 
     def __init__(self, model, distance=None):
         self.model, self.tokens = model, model.tokens
-        self._distance, self._tables = distance, {}
+        self._distance, self._tables, self._compiled = distance, {}, None
         self._exact = described_by(model) == POSTERIOR
         first, second = np.triu_indices(self.tokens)
         self._entries, self._widths = (first, second), np.where(first == second, np.sqrt(2.0), 1.0)
@@ -123,15 +130,24 @@ class SampledChannel:
         if self._exact:
             mean = (self.model.posterior(observed, omega, V) - omega) / np.sqrt(V)
             return mean, mean, np.where(np.all(np.isfinite(mean), axis=(1, 2)), np.inf, 0.0)
-        step = max(1, _NUMBERS // (2 * PAIRS * self.tokens**2))
         means, least = np.empty((2, *omega.shape)), np.full(len(omega), np.inf)
+        loop, _ = self.likelihood(observed)
+        # In NumPy the arrays of all nodes of a piece of the outputs stay in the cache.
+        step = len(omega) if loop else max(1, _NUMBERS // (2 * PAIRS * self.tokens**2))
         for start in range(0, len(omega), step):
             part = slice(start, start + step)
             for mean, own in zip(means, self._nodes if nodes is None else nodes, strict=True):
-                found, effective = self._sampled(observed[part], omega[part], np.sqrt(V), own)
+                arguments = observed[part], omega[part], np.sqrt(V), own
+                found, effective = self._in_loop(loop, *arguments) if loop else self._sampled(*arguments)
                 mean[part] = self._matrix(found)
                 least[part] = np.minimum(least[part], effective)
         return *means, least
+
+    def likelihood(self, observed):
+        """The compiled log-likelihood for outputs like `observed` (n, ...), or None, with the reason: `compiled_likelihood`."""
+        if self._compiled is None:
+            self._compiled = compiled_likelihood(self.model, np.asarray(observed))
+        return self._compiled
 
     def information(self, V, Q):
         """E 4 sum_ab G_ab^2 at posterior variance V (...) and prior variance Q, from the table."""
@@ -208,13 +224,21 @@ class SampledChannel:
         result[..., first, second] = result[..., second, first] = entries * self._widths
         return result
 
+    def _in_loop(self, loop, observed, omega, scale, nodes):
+        """As `_sampled`, with the compiled likelihood `loop`."""
+        found, effective = np.empty((len(omega), nodes.shape[1])), np.empty(len(omega))
+        given = np.asarray(observed).reshape(len(omega), -1), omega
+        _kernel()(loop, *(np.require(array, float, "CW") for array in given), float(scale),
+                  np.ascontiguousarray(nodes.T), found, effective)  # fmt: skip
+        return found, effective
+
     def _sampled(self, observed, omega, scale, nodes):
         """Posterior mean (n, entries) of the standard normal entries, and effective number of nodes (n,)."""
         count, size = len(omega), nodes.shape[1]
         mean, factor = np.zeros((count, size)), np.broadcast_to(np.eye(size), (count, size, size)).copy()
         found, effective = np.zeros((count, size)), np.zeros(count)
         left, squares = np.arange(count), 0.5 * np.sum(nodes**2, axis=1)
-        for attempt in range(_ROUNDS):
+        for attempt in range(ROUNDS):
             # At first the nodes of the prior, the same for all outputs.
             z = mean[left, None] + nodes @ np.swapaxes(factor[left], 1, 2) if attempt else nodes[None]
             h = omega[left, None] + scale * self._matrix(z)
@@ -227,7 +251,7 @@ class SampledChannel:
             chosen = left[better]
             effective[chosen] = number[better]
             found[chosen] = np.einsum("ns,nsp->np", weights[better], z[better])
-            few = number < 2.0 * FEWEST
+            few = number < ENOUGH
             left, z, logs = left[few], z[few], logs[few]
             if not len(left):
                 break
@@ -235,7 +259,7 @@ class SampledChannel:
             mean[left] = np.einsum("ns,nsp->np", fitted, z)
             off = z - mean[left, None]
             spread = np.einsum("ns,nsp,nsq->npq", fitted, off, off) + 1e-9 * np.eye(size)
-            factor[left] = _WIDENING * np.linalg.cholesky(spread)
+            factor[left] = WIDENING * np.linalg.cholesky(spread)
         return found, effective
 
     def _table(self, Q):
@@ -275,6 +299,12 @@ class SampledChannel:
                 drawn[place, group] = np.sum(((first + second) * t)[few]) / (2 * count)
         self._tables[Q] = _tabulated(*_mean(groups, _bias(products, drawn), resolved.mean(axis=1)), noisy)
         return self._tables[Q]
+
+
+@functools.cache
+def _kernel():
+    """The one kernel of all channels."""
+    return make_sample()
 
 
 def _mean(groups, bias, resolved):

@@ -308,8 +308,8 @@ def prox(loss, y, anchors, omega, root, inverse, signs, further, parameters, tok
     """Global minima for many outputs.
 
     Outputs y (N, K); anchors (N, S, n), further starts beside omega, such as points that fit y; omega (N, n) with n = P M,
-    rows after each other; root L and inverse V^-1 (P, P); `signs` and parameters of the loss; M tokens; rows of its table.
-    `further` determines where the minimisation also starts at omega +- REACH L e_i: nowhere, where the other starts
+    rows after each other; root L and inverse V^-1 (P, P); `signs` and parameters of the loss; M tokens; `table_rows` of its
+    table. `further` determines where the minimisation also starts at omega +- REACH L e_i: nowhere, where the other starts
     disagree or one of them met a Hessian that is not positive, or everywhere.
 
     Returns z_hat (N, n), g = V^-1 (z_hat - omega) (N, n), dg/domega = -H (1 + V H)^-1 (N, n, n) with H the Hessian of the loss
