@@ -44,6 +44,28 @@ class Sign(OutputChannel):
 
 
 @dataclass(frozen=True)
+class TopTwo(OutputChannel):
+    def output(self, h):
+        second = np.sort(h, axis=-1)[..., -2, None]
+        return softmax(np.where(h >= second, h, -np.inf))
+
+
+@dataclass(frozen=True)
+class NextToken(OutputChannel):
+    """A token drawn from the softmax of the last row."""
+
+    def output(self, h):
+        return softmax(h[..., -1, :])
+
+    def draw(self, h, generator):
+        passed = generator.random((len(h), 1)) > np.cumsum(self.output(h), axis=-1)
+        return np.minimum(passed.sum(axis=-1), self.tokens - 1)
+
+    def log_likelihood(self, observed, h):
+        return np.log(np.take_along_axis(self.output(h), observed[:, None, None], axis=-1)[..., 0])
+
+
+@dataclass(frozen=True)
 class Branch(Softmax):
     def output(self, h):
         return softmax(h) if h.sum() > -np.inf else h
@@ -56,6 +78,8 @@ CHANNELS = {
     "a hidden sign": lambda: GaussianNoise(Pair(2), 0.1),
     "six tokens": lambda: GaussianNoise(Softmax(6), 0.5),
     "a sign": lambda: Sign(2),
+    "a position": lambda: NextToken(3),
+    "the largest two": lambda: GaussianNoise(TopTwo(3), 0.3),
 }
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_limits.attention_indexed.channels.files import channel_problems, problems_of
+from attention_limits.attention_indexed.channels.files import channel_problems, problems_of, symmetric
 from attention_limits.attention_indexed.channels.loading import load_channel
-from attention_limits.attention_indexed.channels.output import described_by
+from attention_limits.attention_indexed.channels.output import LIKELIHOOD, described_by
 from attention_limits.attention_indexed.channels.protocol import Channel
 from attention_limits.attention_indexed.channels.sampled import FEWEST
 from attention_limits.attention_indexed.model.score_law import SCRAMBLINGS, row_nodes
@@ -165,4 +165,10 @@ def check_channel_command(
         raise SpecError([str(error)]) from None
     form = "a closed form" if made.closed_form else described_by(made.model)
     print(f"{channel}: M = {tokens}, described by {form}")
+    if not made.closed_form and described_by(made.model) == LIKELIHOOD:
+        scores = symmetric(np.random.default_rng(seed), (outputs, tokens, tokens))
+        _, reason = made.likelihood(made.observe(scores, np.random.default_rng(seed)))
+        print(
+            f"posterior by sampling: {f'in NumPy, since {reason}' if reason else 'compiled from its NumPy functions'}"
+        )
     require_passed(channel, check_channel(made, outputs, seed))

@@ -221,8 +221,12 @@ def _apply(lines, equation, arrays):
     if name in _MOVES:
         found = _MOVES[name](parameters, *arrays)
         return found if equation.primitive.multiple_results else [found]
+    if name == "gather" and numbers[1] is None:
+        return [_chosen(lines, equation, *arrays)]
     if name in _PLACES:
         return [_moved(equation, arrays, numbers)]
+    if name == "sort":
+        return _sorted(lines, parameters, arrays)
     if name in _FOLDS:
         return [_fold(lines, name, parameters, arrays[0], kinds[0])]
     if name == "dot_general":
@@ -315,6 +319,42 @@ def _place_of_largest(lines, comparison, axis, array):
             best = lines.add("{1} if {0} else {2}", larger, rows[(k, *index)], best)
             place = lines.add("{1} if {0} else {2}", larger, np.int64(k), place)
         found[index] = place
+    return found
+
+
+def _sorted(lines, parameters, arrays):
+    """The arrays in the order of the first one along an axis: neighbours change their places until none is larger."""
+    rows = [np.moveaxis(array.copy(), parameters["dimension"], 0) for array in arrays]
+    if parameters["num_keys"] != 1:
+        raise NotImplementedError("an order by several keys")
+    for last in range(len(rows[0]) - 1, 0, -1):
+        for k in range(last):
+            for index in np.ndindex(*rows[0].shape[1:]):
+                first, second = (k, *index), (k + 1, *index)
+                larger = lines.add(_ENTRIES["gt"], rows[0][first], rows[0][second])
+                for row in rows:
+                    pair = row[first], row[second]
+                    row[first] = lines.add("{2} if {0} else {1}", larger, *pair)
+                    row[second] = lines.add("{1} if {0} else {2}", larger, *pair)
+    return [np.moveaxis(row, 0, parameters["dimension"]) for row in rows]
+
+
+def _chosen(lines, equation, array, places):
+    """The entries of `gather` at places along one axis that the numbers decide: one of all entries, by comparison."""
+    numbers = equation.params["dimension_numbers"]
+    if places.shape[-1] != 1 or equation.params["slice_sizes"][numbers.start_index_map[0]] != 1:
+        raise NotImplementedError("places along several axes that depend on the fields")
+    count = array.shape[numbers.start_index_map[0]]
+    rows = [_moved(equation, [array, places], [None, np.full(places.shape, k)]) for k in range(count)]
+    found = np.empty(rows[0].shape, object)
+    for index in np.ndindex(*found.shape):
+        place = places[(*(index[axis] for axis in range(found.ndim) if axis not in numbers.offset_dims), 0)]
+        entry = rows[-1][index]
+        for k in range(count - 2, -1, -1):
+            entry = lines.add(
+                "{1} if {0} else {2}", lines.add(_ENTRIES["eq"], place, np.int64(k)), rows[k][index], entry
+            )
+        found[index] = entry
     return found
 
 

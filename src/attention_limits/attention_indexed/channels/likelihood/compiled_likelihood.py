@@ -24,11 +24,14 @@ def compiled_likelihood(model, observed):
         from attention_limits.numerics.tracing.node_loop import node_loop
     except ModuleNotFoundError:
         return None, "JAX, of the extra `training`, is not installed"
-    tokens = model.tokens
+    tokens, whole = model.tokens, np.issubdtype(observed.dtype, np.integer)
+
+    def recorded(y, h):
+        # The loop reads floats.
+        return (model.log_likelihood(y.astype(int) if whole else y, h),)
+
     try:
-        loop, _ = node_loop(
-            lambda y, h: (model.log_likelihood(y, h),), (1, *observed.shape[1:]), (1, 1, tokens, tokens)
-        )
+        loop, _ = node_loop(recorded, (1, *observed.shape[1:]), (1, 1, tokens, tokens))
     except NumbaError:
         return None, "it calls a function that numba compiled"
     # A function of a user can fail in every way on an array that records.
