@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from attention_limits.pipeline.base.provenance import PACKAGE, closure
+from attention_limits.pipeline.base.provenance import INERT, PACKAGE, closure
 from attention_limits.pipeline.experiments.estimator import Estimator
 from attention_limits.pipeline.experiments.experiment import Experiment
 from attention_limits.pipeline.experiments.grid import Chunk
@@ -38,7 +38,7 @@ def imported_by(experiment: Experiment, estimator: Estimator) -> set[str]:
     families = (f"{PACKAGE}.{estimator.family}", f"{PACKAGE}.numerics")
     found = {name for name in sys.modules if name.startswith(families)}
     # Every chunk is written with the descriptions of its variables, which decide no number.
-    return found - set(closure(f"{families[0]}.variables"))
+    return found - set(closure(f"{families[0]}.variables")) - INERT
 
 
 if __name__ == "__main__":

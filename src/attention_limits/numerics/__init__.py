@@ -1,6 +1,6 @@
 """Numerical tools that know no model.
 
-- compiled, own_helpers: numba with a cache on disk, and private copies of its helpers
+- caches, compiled, own_helpers: the user's folder of caches; numba with a cache on disk, and private copies of its helpers
 - fast_math, differences: vectorised functions; numerical derivatives
 - simd/, solvers/, probability/: vectors and dual numbers; fixed points and roots; nodes, random numbers, statistics
 - tracing/: functions of NumPy arrays in JAX, and as compiled loops over nodes

@@ -24,6 +24,7 @@ from numba import config
 from numba.core.caching import UserProvidedCacheLocator
 
 from attention_limits.numerics import own_helpers
+from attention_limits.numerics.caches import cache_folder
 
 PACKAGE = Path(__file__).resolve().parents[1]
 # For `fastmath`: all liberties of fast arithmetic, except approximate functions and the assumption that no number is infinite.
@@ -75,20 +76,12 @@ def code_digest(path: Path) -> str:
 
 def _cache_folder() -> Path | None:
     """Folder of the compiled code, below NUMBA_CACHE_DIR or the user's folder of caches; None where it cannot be written."""
-    if config.DISABLE_JIT:
-        return None
-    try:
-        base = Path(config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        folder = base / "attention-limits"
-        # numba unpickles what it finds: nobody else may write into the folder.
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)
-        for other in folder.iterdir():
+    folder = None if config.DISABLE_JIT else cache_folder(config.CACHE_DIR)
+    with contextlib.suppress(OSError):
+        for other in () if folder is None else folder.iterdir():
             if time.time() - other.stat().st_mtime > _KEPT:
                 shutil.rmtree(other, ignore_errors=True)
-    except (OSError, RuntimeError):
-        return None
-    return folder if os.access(folder, os.W_OK) else None
+    return folder
 
 
 FOLDER = _cache_folder()

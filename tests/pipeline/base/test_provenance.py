@@ -150,3 +150,39 @@ def test_a_snakefile_beside_other_code_is_told(tmp_path):
     (tmp_path / "src/attention_limits").mkdir(parents=True)
     other = f"{provenance.SOURCE}, not {tmp_path}/src/attention_limits"
     assert f"the package of another checkout, {other}" in provenance.other_code(tmp_path)
+
+
+def test_an_unchanged_file_is_parsed_once_by_all_processes(package, tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "caches"))
+    parsed, parse = [], ast.parse
+
+    def counted(source, *arguments, **options):
+        parsed.append(source)
+        return parse(source, *arguments, **options)
+
+    def digest():
+        # As in a new process.
+        forget_code()
+        provenance._kept.cache_clear()
+        parsed.clear()
+        return code_digest("attention_limits.a.estimator")
+
+    monkeypatch.setattr(ast, "parse", counted)
+    first = digest()
+    assert len(parsed) == 6
+    assert digest() == first
+    assert parsed == []
+    package("c.py", "y = 1", "y = 2")
+    changed = digest()
+    assert changed != first
+    assert parsed == [b"y = 2\n"]
+    for file in (tmp_path / "caches").glob("attention-limits/modules-*/*"):
+        file.write_text("[")
+    assert digest() == changed
+    assert len(parsed) == 6
+    # Where no folder can be written, each process parses.
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    assert digest() == changed
+    assert len(parsed) == 6
+    provenance._kept.cache_clear()

@@ -7,9 +7,14 @@ import ast
 import contextlib
 import functools
 import hashlib
+import json
+import os
+import sys
 from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
+
+from attention_limits.numerics.caches import cache_folder
 
 PACKAGE = "attention_limits"
 SOURCE = Path(__file__).parents[2]
@@ -30,7 +35,7 @@ def other_code(checkout: Path) -> str:
 
 
 # Modules that cannot change a number: an edit to them must not rerun anything.
-INERT = frozenset({PACKAGE, f"{PACKAGE}.pipeline.base.progress"})
+INERT = frozenset({PACKAGE, f"{PACKAGE}.numerics.caches", f"{PACKAGE}.pipeline.base.progress"})
 
 _WITH_DOCSTRING = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _RECORDED = ("attention-limits", "numpy", "scipy", "numba", "xarray", "netCDF4", "jax", "tokenizers")
@@ -75,17 +80,52 @@ def _module(name: str) -> tuple[set[str], str]:
     file, parent = _file(name), name.rpartition(".")[0]
     if file is None:
         raise ModuleNotFoundError(f"{PACKAGE} has no module {name!r} below {SOURCE}", name=name)
-    tree = ast.parse(file.read_bytes())
+    named, code = _content(file.read_bytes(), name if file.name == "__init__.py" else parent)
+    imported = {parent} if name in INERT else {parent, *named}
+    return {other for other in imported if has_module(other)}, code
+
+
+def _content(source: bytes, package: str) -> tuple[list[str], str]:
+    """`_parsed`, kept in the user's folder of caches: every job asks for some hundred modules."""
+    folder = _kept()
+    if folder is None:
+        return _parsed(source, package)
+    place = folder / hashlib.sha256(f"{package} ".encode() + source).hexdigest()
+    with contextlib.suppress(OSError, ValueError):
+        named, code = json.loads(place.read_text(encoding="utf-8"))
+        return named, code
+    found = _parsed(source, package)
+    with contextlib.suppress(OSError):
+        # Other processes may read and write the same file.
+        temporary = place.with_name(f".{os.getpid()}.{place.name}")
+        temporary.write_text(json.dumps(found), encoding="utf-8")
+        os.replace(temporary, place)
+    return found
+
+
+@functools.cache
+def _kept() -> Path | None:
+    """Folder of what `_parsed` found, with this code and this version of Python; None where there is no folder of caches."""
+    folder = cache_folder(os.environ.get("NUMBA_CACHE_DIR"))
+    if folder is None:
+        return None
+    own = hashlib.sha256(f"{sys.version_info[:3]} ".encode() + Path(__file__).read_bytes()).hexdigest()[:16]
+    with contextlib.suppress(OSError):
+        (folder / f"modules-{own}").mkdir(exist_ok=True)
+    return folder / f"modules-{own}"
+
+
+def _parsed(source: bytes, package: str) -> tuple[list[str], str]:
+    """What the imports of a module in a `package` name, and the digest of its code alone."""
+    tree = ast.parse(source)
     nodes = list(ast.walk(tree))
-    package = name if file.name == "__init__.py" else parent
-    imported = {parent} if name in INERT else {parent, *_named(nodes, package.split("."))}
+    named = sorted(_named(nodes, package.split(".")))
     for node in nodes:
         if isinstance(node, ast.Raise):
             node.exc = node.cause = None
         elif isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
-    code = hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
-    return {other for other in imported if has_module(other)}, code
+    return named, hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
 
 
 def _file(module: str) -> Path | None:
