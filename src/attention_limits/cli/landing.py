@@ -39,10 +39,8 @@ def landing_command(project: Path, output: Path, run: Run) -> None:
 
     made = {Path(run.folder, name): text for name, text in PAGES.items()}
     pages = [_link(path, text, output.parent) for path, text in made.items() if path.exists()]
-    flags: dict[tuple[str, str], str] = {}
-    for figure in drawn:
-        for name, cube in figure.cubes.items():
-            flags.setdefault((figure.family, name), _flags(cube, run))
+    shown = {(figure.family, name): cube for figure in drawn for name, cube in figure.cubes.items()}
+    flags = {key: _flags(cube, run) for key, cube in shown.items()}
     sections = []
     for family in loaded.experiments:
         own = [_card(figure, run, output.parent, flags) for figure in drawn if figure.family == family]
