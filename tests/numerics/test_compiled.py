@@ -142,7 +142,7 @@ def test_functions_that_take_functions_are_not_kept():
         if found == taken:
             break
         taken = found
-    assert len(taken) >= 3
+    assert len(taken) >= 2
     kept = [
         f"{path.name}: {node.name}"
         for path, node, decorators in jitted

@@ -134,18 +134,34 @@ def test_a_student_without_derivatives_gets_those_of_its_forward_pass():
 
 
 def test_a_forward_pass_that_cannot_be_differentiated_is_refused():
-    class Sorted(Squares):
-        """The larger field."""
+    class Branch(Squares):
+        """A field that the sign of the other one chooses."""
 
         derivatives = None
 
         def forward(self, h):
-            return np.sort(h[..., 0], axis=-1)[..., 1]
+            return h[..., 0, 0] if np.all(h[..., 1, 0] > 0) else h[..., 1, 0]
 
     with pytest.raises(
-        ValueError, match=r"JAX cannot differentiate the student Sorted: .*Write it with NumPy functions"
+        ValueError, match=r"JAX cannot differentiate the student Branch: .*Write it with NumPy functions"
     ):
-        make_loss("square", Sorted())
+        make_loss("square", Branch())
+
+
+def test_a_student_may_sort_its_fields():
+    class Sorted(Squares):
+        """The larger field plus half of the smaller one."""
+
+        derivatives = None
+
+        def forward(self, h):
+            return np.sort(h[..., 0], axis=-1) @ np.array([0.5, 1.0])
+
+    assert checked_student(Sorted()) == ""
+    fields = np.array([[2.0, -1.0], [0.5, 3.0]])
+    value, gradient = values(make_loss("square", Sorted()), np.zeros((2, 1)), fields)
+    np.testing.assert_allclose(value, 0.5 * np.array([1.5, 3.25]) ** 2)
+    np.testing.assert_allclose(gradient, [[1.5, 0.75], [1.625, 3.25]])
 
 
 NUMPY_LOSS = """

@@ -15,15 +15,15 @@ import numpy as np
 
 from attention_limits.numerics.compiled import compile_source
 from attention_limits.numerics.tracing.elementary import JET, LANES
-from attention_limits.numerics.tracing.straight_line import HEADER, number, straight_line
+from attention_limits.numerics.tracing.lowered import program_source
+from attention_limits.numerics.tracing.straight_line import straight_line
 from attention_limits.numerics.tracing.traced import Traced, opened
 
-_TEMPLATE = """{header}
-
+_TEMPLATE = """{program}
 def jet(given, z, parameters, found, table, size):
     given, z, found = given.reshape(-1), z.reshape(-1), found.reshape(-1)
     for s in range(size):
-{lines}
+        body(given, z, found, s)
 """
 
 
@@ -61,13 +61,8 @@ def compiled_jet(function: Callable, given: int, variables: int):
         return (jnp.stack([value(z.value), *gradient, *hessian]),)
 
     lines, inputs, (outputs,) = straight_line(recorded, (given,), (variables,))
-    read = [
-        f"{name} = {array}[{k * LANES} + s]"
-        for array, names in zip(("given", "z"), inputs, strict=True)
-        for k, name in enumerate(names)
-    ]
-    written = [f"found[{k * LANES} + s] = {number(entry)}" for k, entry in enumerate(outputs)]
-    body = "\n".join(f"        {line}" for line in (*read, *lines, *written))
-    source = _TEMPLATE.format(header=HEADER, lines=body)
+    reads = [(name, array, k * LANES) for array, names in enumerate(inputs) for k, name in enumerate(names)]
+    writes = [(entry, k * LANES) for k, entry in enumerate(outputs)]
+    source = _TEMPLATE.format(program=program_source(reads, lines, writes))
     name = f"jet_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     return compile_source(name, source, "jet", JET, error_model="numpy", fastmath={"contract"}, nogil=True)

@@ -10,15 +10,15 @@ from collections.abc import Callable
 
 from attention_limits.numerics.compiled import compile_source
 from attention_limits.numerics.tracing.elementary import LOOP, NODES
-from attention_limits.numerics.tracing.straight_line import HEADER, number, straight_line
+from attention_limits.numerics.tracing.lowered import program_source
+from attention_limits.numerics.tracing.straight_line import straight_line
 
-_TEMPLATE = """{header}
-
+_TEMPLATE = """{program}
 def loop(given, x, out):
-{shared}
+    shared = ({shared})
     x, out = x.reshape(-1), out.reshape(-1)
     for s in range({nodes}):
-{lines}
+        body(shared, x, out, s)
 """
 
 
@@ -41,15 +41,14 @@ def node_loop(function: Callable, shared: tuple[int, ...], *shapes: tuple[int, .
         If an operation has no code (`straight_line`); also what `function` raises on arrays that record.
     """
     lines, inputs, outputs = straight_line(function, shared, *shapes)
-    read = [name for array in inputs[1:] for name in array.ravel()]
-    written = [entry for array in outputs for entry in array.ravel()]
-    body = [f"{name} = x[{row * NODES} + s]" for row, name in enumerate(read)]
-    body += [*lines, *(f"out[{row * NODES} + s] = {number(entry)}" for row, entry in enumerate(written))]
+    own = [name for array in inputs[1:] for name in array.ravel()]
+    reads = [(name, 0, k) for k, name in enumerate(inputs[0].ravel())]
+    reads += [(name, 1, row * NODES) for row, name in enumerate(own)]
+    writes = [(entry, row * NODES) for row, entry in enumerate(entry for array in outputs for entry in array.ravel())]
     source = _TEMPLATE.format(
-        header=HEADER,
+        program=program_source(reads, lines, writes),
         nodes=NODES,
-        shared="\n".join(f"    {name} = given[{k}]" for k, name in enumerate(inputs[0].ravel())) or "    pass",
-        lines="\n".join(f"        {line}" for line in body) or "        pass",
+        shared="".join(f"given[{k}], " for k in range(inputs[0].size)),
     )
     options = {"error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
     name = f"node_loop_{hashlib.sha256(source.encode()).hexdigest()[:16]}"

@@ -14,16 +14,8 @@ import numpy as np
 
 from attention_limits.numerics.tracing.traced import Traced, opened
 
-# Beginning of a module with such lines.
-HEADER = """from attention_limits.numerics.tracing.elementary import (
-    ceil, cosh, exp, expm1, floor, log, log1p, logistic, maximum, minimum, power, sign, sinh, tanh
-)
-import math
-
-INFINITE, NAN = math.inf, math.nan
-"""
 _NAMES = re.compile(r"\bv\d+\b")
-# More lines compile for more than about ten seconds.
+# More lines compile for more than about three seconds.
 MAX_LINES = 10_000
 
 # Operations on entries: their code, with {0}, {1} for the arguments. Functions are those of `elementary`, or of math.

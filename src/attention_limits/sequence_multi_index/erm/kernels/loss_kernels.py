@@ -194,7 +194,7 @@ def of_polynomial(y, z, parameters, found, table, size):
         _of_output(y, first, parameters, found, table, block, z.shape[0])
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", cache=False)
 def _evaluate(loss, outputs, fields, parameters, rows, first, y, z, found, table):
     """The loss at the points first, ..., into `found`; the arguments are those of `values_of`. Returns their number."""
     size = min(LANES, len(fields) - first)
