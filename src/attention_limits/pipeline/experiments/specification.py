@@ -105,7 +105,9 @@ class Resources(Section):
 
     threads: Whole = Field(1, ge=1, le=1024, description="Cores of one job.")
     memory: Whole = Field(1000, ge=100, description="Memory of one job in megabytes.")
-    minutes: Whole = Field(60, ge=1, description="Longest run time of one job in minutes.")
+    minutes: Whole = Field(
+        60, ge=1, description="Longest run time of one job in minutes. Jobs of more minutes start first."
+    )
 
 
 _ValuesOfJob = Annotated[Whole, Field(ge=1, description="Number of values of this key in one job.")]
