@@ -66,7 +66,10 @@ def factored(limits, repeats, sites=20, colors=20, count=3000):
 
 
 def encoder(limits, repeats, sites=20, colors=20, layers=3, count=1000, batch=100):
-    """Training step per sequence: the products of all layers, with one query in the last. Backward costs twice forward."""
+    """Training step per sequence: the products of all layers, with one query in the last. Backward costs twice forward.
+
+    A layer has two square matrices (`folded_kernels`); tables take their place in the first of several layers.
+    """
     rng = np.random.default_rng(4)
     shape = Shape(sites, colors, layers, width=20, hidden=40)
     width, hidden = shape.width, shape.hidden
@@ -79,11 +82,11 @@ def encoder(limits, repeats, sites=20, colors=20, layers=3, count=1000, batch=10
         moments = np.zeros((2, len(theta)), dtype=SINGLE)
         transformer.epoch(theta.copy(), moments, shape, sequences, zip(orders, masked, rates, strict=True), True, 0)
 
-    whole = sites * (8 * width**2 + 4 * sites * width + 4 * width * hidden)
-    last = 8 * width**2 + 4 * sites * width + 4 * width * hidden
+    last = 4 * width**2 + 4 * sites * width + 4 * width * hidden
+    tables = sites * 4 * width**2 if layers > 1 else 0
     return roof(
         f"training step of {layers} layers, L = {sites}", "sequence", count, run, repeats, limits, SINGLE,
-        operations=3 * ((layers - 1) * whole + last + 2 * width * colors),
+        operations=3 * ((layers - 1) * sites * last - tables + last + 2 * width * colors),
         exponentials=(layers - 1) * sites**2 + sites + colors, note=f"Adam, batch {batch}, one run on one core",
     )  # fmt: skip
 

@@ -4,7 +4,7 @@ The formulas are those of the encoder of Rende et al. 2024 (arXiv:2304.07235), a
 gradient in x is the gradient of the loss with respect to x. A backward function takes the gradient in the output of its forward
 function. Every function takes some of these arguments:
 
-theta : float32 (parameters,), all parameters; those of the block begin at the entry `at`.
+theta : float32 (parameters,), all folded parameters (see `folded_kernels`); those of the block begin at the entry `at`.
 x, out : activations of `count` tokens, rows of WIDTH lanes; `inputs` and `outputs` are their features, `width` where they agree.
 d_x, d_out, d_theta : gradients in them; d_theta has one column per lane.
 hat, root : normalised activations, and inverse standard deviations, of a layer norm.
@@ -29,7 +29,8 @@ EPSILON = np.float32(1e-5)
 class Attention(NamedTuple):
     """Activations of `attend`, or the gradients in them.
 
-    query belongs to the `asked` tokens, key and value to all sites; looks is the attention (asked * sites rows).
+    query belongs to the `asked` tokens, key and value to all sites; looks is the attention (asked * sites rows). Key and value
+    may be the same array.
     """
 
     query: np.ndarray
@@ -66,19 +67,6 @@ def dense_back(theta, at, inputs, outputs, x, d_out, d_x, d_theta, count):
         for i in range(count):
             total = total + load(d_out, i * outputs + c)
         store(d_theta, bias + c, total)
-
-
-@njit
-def turn(theta, at, width, x, out):
-    """out = W x of one token, for the square W that `dense` applies as x W."""
-    product(x, width, 1, theta[at:], 1, width, width, out, 0, 1, width, False)
-
-
-@njit
-def turn_back(theta, at, width, x, d_out, d_x, d_theta):
-    """Write the gradient in x of `turn` into d_x; add that in W to d_theta."""
-    product(d_out, width, 1, theta[at:], width, 1, width, d_x, 0, 1, width, False)
-    _outer(d_out, width, x, width, d_theta, at, 1)
 
 
 @njit
@@ -136,9 +124,9 @@ def attend(own, seen, sites, width, asked):
 
 @njit
 def attend_back(own, d_seen, slopes, sites, width, asked):
-    """Write the gradients of `attend` in query, key and value of `own` into those of `slopes`; both are an `Attention`.
+    """Write the gradient of `attend` in the query of `own` into that of `slopes`, and add those in key and value.
 
-    The looks of `slopes` are scratch; `asked` tokens among `sites`, `width` features.
+    `own` and `slopes` are an `Attention`; the looks of `slopes` are scratch; `asked` tokens among `sites`, `width` features.
     """
     query, key, value, looks = own
     d_query, d_key, d_value, d_looks = slopes
@@ -152,8 +140,8 @@ def attend_back(own, d_seen, slopes, sites, width, asked):
             slope = load(looks, i * sites + j) * (load(d_looks, i * sites + j) - mean)
             store(d_looks, i * sites + j, scale * slope)
     product(d_looks, sites, 1, key, width, 1, sites, d_query, 0, asked, width, False)
-    product(looks, 1, sites, d_seen, width, 1, asked, d_value, 0, sites, width, False)
-    product(d_looks, 1, sites, query, width, 1, asked, d_key, 0, sites, width, False)
+    product(looks, 1, sites, d_seen, width, 1, asked, d_value, 0, sites, width, True)
+    product(d_looks, 1, sites, query, width, 1, asked, d_key, 0, sites, width, True)
 
 
 @njit

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention_limits.numerics.simd.aligned_arrays import aligned
+from attention_limits.numerics.simd.float32_lanes import WIDTH
 from attention_limits.pipeline.base.errors import allowed_names
 from attention_limits.potts_mlm.descent.epochs import annealed, evaluated_epochs
 from attention_limits.potts_mlm.transformer import transformer_kernels
@@ -169,7 +171,17 @@ def evaluate(theta, shape: Shape, sequences) -> tuple[np.ndarray, np.ndarray]:
     out, looks = np.empty(len(rows)), np.zeros((shape.layers, shape.sites, shape.sites))
     nothing = np.empty(0, dtype=np.float32)
     transformer_kernels.mean_loss(
-        theta, shape.sizes, _waves(shape), sequences, rows, masked, out, _no_odds(), looks, nothing
+        theta,
+        shape.sizes,
+        _waves(shape),
+        sequences,
+        rows,
+        masked,
+        out,
+        _no_odds(),
+        looks,
+        nothing,
+        _space(shape, False),
     )
     return out.reshape(sequences.shape), looks / len(sequences)
 
@@ -183,15 +195,20 @@ def gradient(theta, shape: Shape, sequences, rows=None, masked=None) -> tuple[fl
     if rows is None:
         rows, masked = _every_site(sequences)
     slope = np.empty_like(theta)
-    return _descended(theta, shape, _waves(shape), sequences, rows, masked, slope), slope
+    space = _space(shape, True)
+    return _descended(theta, shape, _waves(shape), sequences, rows, masked, slope, space), slope
 
 
-def _descended(theta, shape, waves, sequences, rows, masked, slope):
-    """The mean loss, as in `gradient`, whose gradient is written into `slope`."""
+def _descended(theta, shape, waves, sequences, rows, masked, slope, space):
+    """The mean loss, as in `gradient`, whose gradient is written into `slope`; `space` is that of `_space`."""
     out, looks = np.empty(len(rows)), np.empty((0, shape.sites, shape.sites))
     return transformer_kernels.mean_loss(
-        theta, shape.sizes, waves, sequences, rows, masked, out, _no_odds(), looks, slope
+        theta, shape.sizes, waves, sequences, rows, masked, out, _no_odds(), looks, slope, space
     )
+
+
+def _space(shape, learns):
+    return aligned((transformer_kernels.space_rows(shape.sizes, learns), WIDTH), np.float32)
 
 
 def _no_odds():
@@ -208,7 +225,7 @@ def mean_couplings(theta, shape: Shape, references) -> np.ndarray:
     """
     references = np.asarray(references, dtype=np.int64)
     sites, colors, count = shape.sites, shape.colors, len(references)
-    waves, nothing = _waves(shape), np.empty(0, dtype=np.float32)
+    waves, nothing, space = _waves(shape), np.empty(0, dtype=np.float32), _space(shape, False)
     looks = np.empty((0, sites, sites))
     found = np.zeros((sites, sites, colors, colors))
     for j in range(sites):
@@ -219,7 +236,7 @@ def mean_couplings(theta, shape: Shape, references) -> np.ndarray:
         masked = np.tile(others, colors * count)
         out, odds = np.empty(len(rows)), np.empty((len(rows), colors), dtype=np.float32)
         transformer_kernels.mean_loss(
-            theta, shape.sizes, waves, changed.reshape(-1, sites), rows, masked, out, odds, looks, nothing
+            theta, shape.sizes, waves, changed.reshape(-1, sites), rows, masked, out, odds, looks, nothing, space
         )
         # An underflow of single precision would be -inf.
         logarithms = np.log(np.maximum(odds, np.finfo(np.float32).tiny)).astype(float)
@@ -250,9 +267,9 @@ def epoch(theta, moments, shape: Shape, sequences, steps, adam: bool, done: int)
     done : int
         Steps before this epoch.
     """
-    waves, slope, losses = _waves(shape), np.empty_like(theta), []
+    waves, slope, losses, space = _waves(shape), np.empty_like(theta), [], _space(shape, True)
     for step, (rows, sites, rate) in enumerate(steps):
-        losses.append(_descended(theta, shape, waves, sequences, rows, sites, slope))
+        losses.append(_descended(theta, shape, waves, sequences, rows, sites, slope, space))
         transformer_kernels.move(theta, moments, slope, rate, adam, done + step + 1)
     return sum(losses) / len(losses)
 

@@ -1,13 +1,14 @@
 """Forward and backward pass of a post-layer-norm encoder with one head, for sixteen sequences side by side.
 
 An activation of L tokens and d features is an array (L d, WIDTH) in single precision: row i d + c holds feature c of token i of
-sixteen sequences. The parameters are one flat array, laid out by `transformer.Shape`; their gradient is an array (parameters,
-WIDTH), one column per lane, which the caller adds up. In the last layer only the masked site has a query. The formulas of the
-gradient are those of the chain rule for x <- LN(x + attention(x)), x <- LN(x + feedforward(x)) (Rende et al. 2024,
-arXiv:2304.07235).
+sixteen sequences. The parameters are one flat array, laid out by `transformer.Shape`; `folded_kernels` folds them once per batch.
+The gradient in the folded ones is an array (parameters, WIDTH), one column per lane; its sum over the lanes is unfolded at the
+end. In the last layer only the masked site has a query. The formulas of the gradient are those of the chain rule for x <- LN(x +
+attention(x)), x <- LN(x + feedforward(x)) (Rende et al. 2024, arXiv:2304.07235).
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,18 +16,49 @@ from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.simd import float32_lanes
 from attention_limits.numerics.simd.float32_lanes import GROUP, WIDTH, full, load, store
 from attention_limits.potts_mlm.transformer import encoder_kernels as blocks
+from attention_limits.potts_mlm.transformer import folded_kernels as folding
 
 # Sums may be reordered; weights that diverge are NaN and stay so.
 FAST = {"nsz", "reassoc", "contract"}
-# Places in the list of activations that a layer keeps for the backward pass.
-INPUT, ASKING, QUERY, KEY, VALUE, LOOKS, SEEN, HAT_1, ROOT_1, MIDDLE, HIDDEN, HAT_2, ROOT_2, OUTPUT = range(14)
-SLOTS = 14
+# Places in the list of activations that a layer keeps for the backward pass; VALUE of the first of several layers.
+INPUT, ASKING, QUERY, VALUE, LOOKS, SEEN, HAT_1, ROOT_1, MIDDLE, HIDDEN, HAT_2, ROOT_2, OUTPUT = range(13)
+SLOTS = 13
+
+
+class Sums(NamedTuple):
+    """Gradients in the folded parameters, summed over the groups of a batch.
+
+    parameters : float32 (parameters, WIDTH), all but those that the other sums hold.
+    embedding : ((C + 1) width,), in double precision.
+    colors : (2, (C + 1) width), in double precision: in the tables of query and value by colour.
+    places : float32 (2, L width, WIDTH): in those by position; without rows for a single layer.
+    """
+
+    parameters: np.ndarray
+    embedding: np.ndarray
+    colors: np.ndarray
+    places: np.ndarray
 
 
 @njit
-def layer_size(width, hidden):
-    """Number of parameters of a layer of the given `width` with `hidden` units in its feed-forward block."""
-    return 4 * (width + 1) * width + (width + 1) * hidden + (hidden + 1) * width + 4 * width
+def space_rows(sizes, learns):
+    """Rows of the work space of `mean_loss`: of the activations, and, if it `learns`, of their gradients and of the sums.
+
+    `sizes` as in `forward`.
+    """
+    sites, _, width, hidden, layers = sizes
+    size = sites * max(sites, width, hidden)
+    sums = folding.folded_size(sizes) + 2 * sites * width
+    return layers * SLOTS * size + (SLOTS * size + sums if learns else 0)
+
+
+@njit
+def _no_sums(columns, parameters, entries):
+    """`Sums` of zeros in the rows `columns`, of so many folded `parameters` and `entries` of the embedding."""
+    blocks.clear(columns, len(columns))
+    places = (len(columns) - parameters) // 2
+    by_place = columns[parameters:].reshape(2, places, WIDTH)
+    return Sums(columns[:parameters], np.zeros(entries), np.zeros((2, entries)), by_place)
 
 
 @njit
@@ -57,15 +89,18 @@ def _embed_back(d_out, starts, width, d_embedding):
 
 
 @njit(inline="always")
-def forward(theta, sizes, waves, starts, masked, kept, logits):
+def forward(theta, sizes, waves, tables, starts, masked, kept, logits):
     """Logits (C, WIDTH) of the masked sites of sixteen sequences.
 
     Parameters
     ----------
     theta : float32 (parameters,)
+        Folded, see `folded_kernels`.
     sizes : (L, C, width, hidden, layers)
     waves : float32 (L, width)
         Positions.
+    tables : folded_kernels.Tables
+        Of the first layer.
     starts : (L, WIDTH)
         First entry of theta of the row of the embedding of each token, that of the mask at the masked site.
     masked : (WIDTH,)
@@ -80,32 +115,26 @@ def forward(theta, sizes, waves, starts, masked, kept, logits):
         own = kept[depth]
         last = depth == layers - 1
         asked = 1 if last else sites
-        if depth > 0:
-            blocks.copy(kept[depth - 1, OUTPUT], own[INPUT], sites * width)
+        tokens = kept[depth - 1, OUTPUT] if depth > 0 else own[INPUT]
+        asking = own[ASKING] if last else tokens
         if last:
             for k in range(WIDTH):
                 for c in range(width):
-                    own[ASKING, c, k] = own[INPUT, masked[k] * width + c, k]
+                    asking[c, k] = tokens[masked[k] * width + c, k]
+        turned = at + (width + 1) * width
+        if depth == 0 and not last:
+            _embed(tables.query.reshape(-1), starts, tables.query_place, own[QUERY])
+            _embed(tables.value.reshape(-1), starts, tables.value_place, own[VALUE])
+            looking = blocks.Attention(own[QUERY], tokens, own[VALUE], own[LOOKS])
+            blocks.attend(looking, own[MIDDLE], sites, width, sites)
         else:
-            blocks.copy(own[INPUT], own[ASKING], sites * width)
-        key = blocks.dense(theta, at, width, width, own[ASKING], own[QUERY], asked)
-        value = key + (width + 1) * width
-        at = value + (width + 1) * width
-        if last:
-            # q_i . k_j = x_j . W_K q_i + q_i . b_K, and the last term does not change the softmax. sum_j a_ij v_j is W_V^T y +
-            # b_V with y = sum_j a_ij x_j. KEY holds W_K q_i, and VALUE holds y.
-            blocks.turn(theta, key, width, own[QUERY], own[KEY])
-            asking = blocks.Attention(own[KEY], own[INPUT], own[INPUT], own[LOOKS])
-            blocks.attend(asking, own[VALUE], sites, width, 1)
-            blocks.dense(theta, value, width, width, own[VALUE], own[SEEN], 1)
-        else:
-            blocks.dense(theta, key, width, width, own[INPUT], own[KEY], sites)
-            blocks.dense(theta, value, width, width, own[INPUT], own[VALUE], sites)
-            asking = blocks.Attention(own[QUERY], own[KEY], own[VALUE], own[LOOKS])
-            blocks.attend(asking, own[SEEN], sites, width, sites)
-        at = blocks.dense(theta, at, width, width, own[SEEN], own[MIDDLE], asked)
-        blocks.add(own[MIDDLE], own[ASKING], asked * width)
-        up, down, norms = at, at + (width + 1) * hidden, at + (width + 1) * hidden + (hidden + 1) * width
+            blocks.dense(theta, at, width, width, asking, own[QUERY], asked)
+            blocks.attend(blocks.Attention(own[QUERY], tokens, tokens, own[LOOKS]), own[SEEN], sites, width, asked)
+            blocks.dense(theta, turned, width, width, own[SEEN], own[MIDDLE], asked)
+        up = turned + (width + 1) * width
+        down = up + (width + 1) * hidden
+        norms = down + (hidden + 1) * width
+        blocks.add(own[MIDDLE], asking, asked * width)
         blocks.norm(theta, norms, width, own[MIDDLE], own[HAT_1], own[ROOT_1], own[MIDDLE], asked)
         blocks.dense(theta, up, width, hidden, own[MIDDLE], own[HIDDEN], asked)
         for row in range(asked * hidden):
@@ -140,49 +169,44 @@ def _feedforward_back(theta, up, width, hidden, own, slopes, d_theta, asked):
 
 
 @njit(inline="always")
-def _attention_back(theta, query, width, own, slopes, d_theta, sites):
-    """Backward pass of x + attention(x) of all sites, from slopes[SEEN] and slopes[ASKING] to slopes[OUTPUT].
+def _attention_back(theta, query, width, tokens, asking, own, slopes, d_theta, asked, sites):
+    """Backward pass of attention(x): adds to slopes[OUTPUT], the gradient in the `tokens`, from slopes[ASKING].
 
-    The parameters of the attention begin at the entry `query`; `own` and `slopes` as in `_backward`.
+    The gradient in the `asking` tokens goes to the same rows, or to slopes[ASKING] where only the masked site asks. The folded
+    parameters of the attention begin at the entry `query`; `own` and `slopes` as in `_backward`.
     """
-    square = (width + 1) * width
-    key, value = query + square, query + 2 * square
-    asking = blocks.Attention(own[QUERY], own[KEY], own[VALUE], own[LOOKS])
-    d_asking = blocks.Attention(slopes[QUERY], slopes[KEY], slopes[VALUE], slopes[LOOKS])
-    blocks.attend_back(asking, slopes[SEEN], d_asking, sites, width, sites)
-    blocks.dense_back(theta, query, width, width, own[ASKING], slopes[QUERY], slopes[ASKING], d_theta, sites)
-    blocks.copy(slopes[ASKING], slopes[OUTPUT], sites * width)
-    blocks.dense_back(theta, key, width, width, own[INPUT], slopes[KEY], slopes[OUTPUT], d_theta, sites)
-    blocks.dense_back(theta, value, width, width, own[INPUT], slopes[VALUE], slopes[OUTPUT], d_theta, sites)
+    turned = query + (width + 1) * width
+    blocks.clear(slopes[SEEN], asked * width)
+    blocks.dense_back(theta, turned, width, width, own[SEEN], slopes[ASKING], slopes[SEEN], d_theta, asked)
+    looking = blocks.Attention(own[QUERY], tokens, tokens, own[LOOKS])
+    d_looking = blocks.Attention(slopes[QUERY], slopes[OUTPUT], slopes[OUTPUT], slopes[LOOKS])
+    blocks.attend_back(looking, slopes[SEEN], d_looking, sites, width, asked)
+    d_asking = slopes[OUTPUT] if asked == sites else slopes[ASKING]
+    blocks.dense_back(theta, query, width, width, asking, slopes[QUERY], d_asking, d_theta, asked)
 
 
 @njit(inline="always")
-def _last_attention_back(theta, query, width, own, slopes, d_theta, sites, masked):
-    """As `_attention_back`, for the last layer, where only the masked site has a query."""
-    square = (width + 1) * width
-    key, value = query + square, query + 2 * square
-    asking = blocks.Attention(own[KEY], own[INPUT], own[INPUT], own[LOOKS])
-    d_asking = blocks.Attention(slopes[KEY], slopes[INPUT], slopes[OUTPUT], slopes[LOOKS])
-    blocks.clear(slopes[VALUE], width)
-    blocks.dense_back(theta, value, width, width, own[VALUE], slopes[SEEN], slopes[VALUE], d_theta, 1)
-    blocks.attend_back(asking, slopes[VALUE], d_asking, sites, width, 1)
-    blocks.add(slopes[OUTPUT], slopes[INPUT], sites * width)
-    blocks.turn_back(theta, key, width, own[QUERY], slopes[KEY], slopes[QUERY], d_theta)
-    blocks.dense_back(theta, query, width, width, own[ASKING], slopes[QUERY], slopes[ASKING], d_theta, 1)
-    for k in range(WIDTH):
-        for c in range(width):
-            slopes[OUTPUT, masked[k] * width + c, k] += slopes[ASKING, c, k]
+def _first_attention_back(width, own, slopes, d_tables, d_places, starts, sites):
+    """As `_attention_back` in the first of several layers: adds the gradients in its tables to d_tables and d_places."""
+    blocks.clear(slopes[VALUE], sites * width)
+    looking = blocks.Attention(own[QUERY], own[INPUT], own[VALUE], own[LOOKS])
+    d_looking = blocks.Attention(slopes[QUERY], slopes[OUTPUT], slopes[VALUE], slopes[LOOKS])
+    blocks.attend_back(looking, slopes[ASKING], d_looking, sites, width, sites)
+    for part, slot in ((0, QUERY), (1, VALUE)):
+        _embed_back(slopes[slot], starts, width, d_tables[part])
+        blocks.add(d_places[part], slopes[slot], sites * width)
 
 
 @njit(inline="always")
-def _backward(theta, sizes, starts, masked, kept, d_logits, d_embedding, d_theta, slopes):
-    """Add the gradient of sum_a d_logits[a] logits[a] to d_theta (parameters, WIDTH), its part in the embedding to d_embedding.
+def _backward(theta, sizes, starts, masked, kept, d_logits, sums, slopes):
+    """Add the gradient of sum_a d_logits[a] logits[a] to `sums`.
 
     Arguments as in `forward`; slopes (SLOTS, ...) is scratch, laid out as kept[l].
     """
     sites, colors, width, hidden, layers = sizes
-    size, square = layer_size(width, hidden), (width + 1) * width
+    size = folding.attention_size(width) + folding.rest_size(width, hidden)
     end = (colors + 1) * width + layers * size
+    d_theta = sums.parameters
     # slopes[OUTPUT] holds the gradient in the output of this layer.
     blocks.clear(slopes[OUTPUT], width)
     blocks.dense_back(theta, end, width, colors, kept[layers - 1, OUTPUT], d_logits, slopes[OUTPUT], d_theta, 1)
@@ -190,18 +214,24 @@ def _backward(theta, sizes, starts, masked, kept, d_logits, d_embedding, d_theta
         own = kept[depth]
         last = depth == layers - 1
         asked = 1 if last else sites
+        tokens = kept[depth - 1, OUTPUT] if depth > 0 else own[INPUT]
         query = (colors + 1) * width + depth * size
-        _feedforward_back(theta, query + 4 * square, width, hidden, own, slopes, d_theta, asked)
-        blocks.clear(slopes[SEEN], asked * width)
-        blocks.dense_back(
-            theta, query + 3 * square, width, width, own[SEEN], slopes[ASKING], slopes[SEEN], d_theta, asked
-        )
-        # OUTPUT becomes the gradient in the input of the layer, through keys, values and the tokens with a query.
+        up = query + folding.attention_size(width)
+        _feedforward_back(theta, up, width, hidden, own, slopes, d_theta, asked)
+        # OUTPUT becomes the gradient in the input of the layer.
         if last:
-            _last_attention_back(theta, query, width, own, slopes, d_theta, sites, masked)
+            blocks.clear(slopes[OUTPUT], sites * width)
+            _attention_back(theta, query, width, tokens, own[ASKING], own, slopes, d_theta, 1, sites)
+            for k in range(WIDTH):
+                for c in range(width):
+                    slopes[OUTPUT, masked[k] * width + c, k] += slopes[ASKING, c, k]
         else:
-            _attention_back(theta, query, width, own, slopes, d_theta, sites)
-    _embed_back(slopes[OUTPUT], starts, width, d_embedding)
+            blocks.copy(slopes[ASKING], slopes[OUTPUT], sites * width)
+            if depth > 0:
+                _attention_back(theta, query, width, tokens, tokens, own, slopes, d_theta, sites, sites)
+            else:
+                _first_attention_back(width, own, slopes, sums.colors, sums.places, starts, sites)
+    _embed_back(slopes[OUTPUT], starts, width, sums.embedding)
 
 
 @njit
@@ -250,29 +280,50 @@ def _added_up(columns, first, slope):
         slope[p] = total
 
 
+@njit
+def _finish(theta, sizes, waves, folded, sums, slope):
+    """Write the gradient in `theta` into `slope`, from the `sums` over a batch with the `folded` parameters."""
+    d_folded, d_places = np.empty_like(folded), np.empty(sums.places.size // WIDTH, dtype=np.float32)
+    for p in range(len(sums.embedding)):
+        d_folded[p] = sums.embedding[p]
+    _added_up(sums.parameters, len(sums.embedding), d_folded)
+    _added_up(sums.places.reshape(-1, WIDTH), 0, d_places)
+    width = waves.shape[1]
+    by_color = sums.colors.astype(np.float32).reshape(2, len(sums.embedding) // width, width)
+    by_place = d_places.reshape(2, len(d_places) // (2 * width), width)
+    d_tables = folding.Tables(by_color[0], by_color[1], by_place[0], by_place[1])
+    folding.tables_back(folded, sizes, waves, d_tables, d_folded)
+    folding.unfold(theta, sizes, d_folded, slope)
+
+
 @njit(nogil=True)
-def mean_loss(theta, sizes, waves, sequences, rows, masked, out, odds, looks, slope):
+def mean_loss(theta, sizes, waves, sequences, rows, masked, out, odds, looks, slope, space):
     """The mean of -log p of the colours at the masked sites (n,) of sequences rows[n], in nats; the losses go into out (n,).
 
     Three arrays are written unless they are empty: odds (n, C) holds p of all colours; the attention of masked[n], layer by
     layer, is added to looks (layers, L, L) in the row of the masked site; slope (parameters,) becomes the gradient of the mean.
-    sequences (M, L), rows and masked (n,) are integers; theta, sizes and waves as in `forward`. (One function serves all cases:
-    each further one would compile the encoder again.)
+    sequences (M, L), rows and masked (n,) are integers; theta (parameters,) is not folded, sizes and waves as in `forward`; space
+    (`space_rows`, WIDTH) is scratch: a new one for every step would cost more time than a single layer. (One function serves all
+    cases: each further one would compile the encoder again.)
     """
     sites, colors, width, hidden, layers = sizes
     learns = len(slope) > 0
     size = sites * max(sites, width, hidden)
-    kept = float32_lanes.empty(layers * SLOTS * size).reshape(layers, SLOTS, size, WIDTH)
+    folded = folding.fold(theta, sizes)
+    tables = folding.first_tables(folded, sizes, waves)
+    end = layers * SLOTS * size
+    kept = space[:end].reshape(layers, SLOTS, size, WIDTH)
     scratch = size if learns else 0
-    slopes = float32_lanes.empty(SLOTS * scratch).reshape(SLOTS, scratch, WIDTH)
-    columns, embedding = float32_lanes.empty(len(slope)), np.zeros((colors + 1) * width)
-    blocks.clear(columns, len(slope))
+    slopes = space[end : end + SLOTS * scratch].reshape(SLOTS, scratch, WIDTH)
+    columns = len(folded) + 2 * tables.query_place.size if learns else 0
+    first = end + SLOTS * scratch
+    sums = _no_sums(space[first : first + columns], len(folded) if learns else 0, (colors + 1) * width)
     logits, losses = float32_lanes.empty(colors), np.empty(WIDTH)
     starts, own, own_colors = np.empty((sites, WIDTH), np.int64), np.empty(WIDTH, np.int64), np.empty(WIDTH, np.int64)
     total, share = 0.0, np.float32(1.0 / len(rows))
     for start in range(0, len(rows), WIDTH):
         used = _gather(sequences, rows, start, masked, colors, width, starts, own, own_colors)
-        forward(theta, sizes, waves, starts, own, kept, logits)
+        forward(folded, sizes, waves, tables, starts, own, kept, logits)
         _softmax(logits, own_colors, losses)
         for k in range(used):
             out[start + k] = losses[k]
@@ -291,11 +342,9 @@ def mean_loss(theta, sizes, waves, sequences, rows, masked, out, odds, looks, sl
                 logits[own_colors[k], k] -= np.float32(1.0)
                 for a in range(colors):
                     logits[a, k] *= share if k < used else np.float32(0.0)
-            _backward(theta, sizes, starts, own, kept, logits, embedding, columns, slopes)
+            _backward(folded, sizes, starts, own, kept, logits, sums, slopes)
     if learns:
-        for p in range(len(embedding)):
-            slope[p] = embedding[p]
-        _added_up(columns, len(embedding), slope)
+        _finish(theta, sizes, waves, folded, sums, slope)
     return total / len(rows)
 
 
