@@ -79,8 +79,8 @@ def full(typingctx, x):
     return LANES(types.float32), generate
 
 
-def _pointer(context, builder, array_type, array, row):
-    """Address of row `row` of a contiguous array (n, WIDTH)."""
+def row_pointer(context, builder, array_type, array, row):
+    """Address of row `row` of a contiguous `array` (n, WIDTH) of the `array_type`; `context` and `builder` are those of numba."""
     data = context.make_array(array_type)(context, builder, array).data
     start = builder.mul(row, row.type(WIDTH))
     return builder.bitcast(builder.gep(data, [start]), _FLOATS.as_pointer())
@@ -91,7 +91,7 @@ def load(typingctx, array, row):
     """Row `row` of a contiguous float32 array (n, WIDTH); not checked."""
 
     def generate(context, builder, signature, arguments):
-        return builder.load(_pointer(context, builder, signature.args[0], *arguments), align=4)
+        return builder.load(row_pointer(context, builder, signature.args[0], *arguments), align=4)
 
     return LANES(array, types.intp), generate
 
@@ -102,7 +102,7 @@ def store(typingctx, array, row, lanes):
 
     def generate(context, builder, signature, arguments):
         *where, value = arguments
-        builder.store(value, _pointer(context, builder, signature.args[0], *where), align=4)
+        builder.store(value, row_pointer(context, builder, signature.args[0], *where), align=4)
         return context.get_dummy_value()
 
     return types.void(array, types.intp, LANES), generate
@@ -231,7 +231,7 @@ def take(typingctx, table, starts, line, column, out, row, step):
             return builder.shuffle_vector(first, second, mask)
 
         for value in _transposed(builder, [joined(found[q::GROUP]) for q in range(GROUP)]):
-            builder.store(value, _pointer(context, builder, kinds[4], out, row), align=4)
+            builder.store(value, row_pointer(context, builder, kinds[4], out, row), align=4)
             row = builder.add(row, step)
         return context.get_dummy_value()
 
@@ -250,7 +250,7 @@ def add(typingctx, x, row, step, table, starts, line, column):
         kinds = signature.args
         rows = []
         for _ in range(GROUP):
-            rows.append(builder.load(_pointer(context, builder, kinds[0], x, row), align=4))
+            rows.append(builder.load(row_pointer(context, builder, kinds[0], x, row), align=4))
             row = builder.add(row, step)
         columns = _transposed(builder, rows)
         pointers = _entries(context, builder, kinds[3], table, kinds[4], starts, line, column, ir.DoubleType())
