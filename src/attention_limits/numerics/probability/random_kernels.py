@@ -35,6 +35,8 @@ def _ziggurat():
 _EDGES = _ziggurat()
 # A point of a layer whose share of the width is below this lies under the curve.
 _INNER = _EDGES[1:] / _EDGES[:-1]
+# The same for the integer of `_place`, of which a share is the multiple _UNIT: a power of two, so that no product rounds.
+_SCALES, _LIMITS = _EDGES[:-1] * _UNIT, _INNER / _UNIT
 
 
 def random_state(generator):
@@ -118,8 +120,29 @@ def fill_normals(state, bits, found):
     """
     fill_bits(state, bits[: padded(len(found))])
     for i in range(len(found)):
-        layer, share = _place(bits[i])
-        found[i] = share * _EDGES[layer] if abs(share) < _INNER[layer] else _beside(state, layer, share)
+        # An unsigned index needs no test of its sign.
+        layer, whole = bits[i] & np.uint64(_LAYERS - 1), float(np.int64(bits[i]) >> 10)
+        inside = abs(whole) < _LIMITS[layer]
+        found[i] = whole * _SCALES[layer] if inside else _beside(state, np.int64(layer), whole * _UNIT)
+
+
+@njit(inline="always")
+def _surely(t, u, b):
+    """Whether the bound of `fill_chi_squares` accepts t at the uniform number u."""
+    return abs(t) < 0.5 and u < 1.0 - 1.5 * b * t * t * t * t
+
+
+@njit(nogil=True)
+def _accepted(state, t, u, b, width):
+    """The first accepted t of `fill_chi_squares`, from t and u on, which the bound does not accept."""
+    while not _surely(t, u, b):
+        if t > -1.0:
+            cube = (1.0 + t) ** 3
+            if u < math.exp(4.5 * b * t * t + b * (1.0 - cube + 3.0 * math.log(1.0 + t))):
+                break
+        layer, share = _place(_next(state, 0))
+        t, u = width * _beside(state, layer, share), _uniform(_next(state, 0))
+    return t
 
 
 @njit(nogil=True)
@@ -137,13 +160,8 @@ def fill_chi_squares(state, bits, freedom, found):
     fill_bits(state, bits[: padded(len(found))])
     for i in range(len(found)):
         t, u = width * found[i], _uniform(bits[i])
-        while not (abs(t) < 0.5 and u < 1.0 - 1.5 * b * t * t * t * t):
-            if t > -1.0:
-                cube = (1.0 + t) ** 3
-                if u < math.exp(4.5 * b * t * t + b * (1.0 - cube + 3.0 * math.log(1.0 + t))):
-                    break
-            layer, share = _place(_next(state, 0))
-            t, u = width * _beside(state, layer, share), _uniform(_next(state, 0))
+        if not _surely(t, u, b):
+            t = _accepted(state, t, u, b, width)
         found[i] = 2.0 * b * (1.0 + t) ** 3
         if shape < 1.0:
             found[i] *= (1.0 - _uniform(_next(state, 0))) ** (1.0 / shape)
