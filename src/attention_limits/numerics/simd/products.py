@@ -30,6 +30,35 @@ def _entry(context, builder, kind, array, row):
     return builder.shuffle_vector(first, ir.Constant(lanes, ir.Undefined), places)
 
 
+def _sums_of_lanes(builder, rows):
+    """The sums over the lanes of the `rows`, one, two or four vectors, as one vector of so many numbers."""
+
+    def halved(x, y, count, size):
+        # Both halves of every block of 2 size entries, added; count is the number of entries of x.
+        lower = [k for k in range(2 * count if y is not x else count) if k % (2 * size) < size]
+        parts = []
+        for places in (lower, [k + size for k in lower]):
+            mask = ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places)
+            parts.append(builder.shuffle_vector(x, y, mask))
+        return builder.fadd(*parts, flags=_FLAGS)
+
+    size = count = WIDTH
+    while len(rows) > 1:
+        size //= 2
+        rows = [halved(x, y, count, size) for x, y in zip(rows[::2], rows[1::2], strict=True)]
+    (total,) = rows
+    while size > 1:
+        size //= 2
+        total = halved(total, total, count, size)
+        count //= 2
+    return total
+
+
+def _at(builder, start, step, number):
+    """Code of start + step number, for a `number` of Python."""
+    return builder.add(start, builder.mul(step, step.type(number)))
+
+
 @intrinsic(prefer_literal=True)
 def _tile(
     typingctx, x, x_at, x_row, x_term, y, y_at, y_term, y_column, terms, out, out_at, out_row, accumulate, tall, wide
@@ -42,46 +71,48 @@ def _tile(
         x, x_at, x_row, x_term, y, y_at, y_term, y_column, terms, out, out_at, out_row, accumulate, *_ = arguments
         kinds = signature.args
         lanes = ir.VectorType(ir.FloatType(), WIDTH)
-
-        def place(start, step, number):
-            return builder.add(start, builder.mul(step, step.type(number)))
-
-        targets = [
-            [
-                row_pointer(context, builder, kinds[9], out, builder.add(place(out_at, out_row, r), out_at.type(c)))
-                for c in columns
-            ]
-            for r in rows
-        ]
         # Registers, after the optimisation.
         sums = [[cgutils.alloca_once(builder, lanes) for _ in columns] for _ in rows]
-        with builder.if_else(accumulate) as (adds, begins):
-            with adds:
+        targets = []
+        for r in rows:
+            first = _at(builder, out_at, out_row, r)
+            if kinds[9].ndim == 2:
+                where = [builder.add(first, first.type(c)) for c in columns]
+                targets.append([row_pointer(context, builder, kinds[9], out, row) for row in where])
+            else:
+                data = context.make_array(kinds[9])(context, builder, out).data
+                numbers = ir.VectorType(ir.FloatType(), len(columns))
+                targets.append(builder.bitcast(builder.gep(data, [first]), numbers.as_pointer()))
+        for r in rows:
+            for c in columns:
+                builder.store(ir.Constant(lanes, None), sums[r][c])
+        if kinds[9].ndim == 2:
+            with builder.if_then(accumulate):
                 for r in rows:
                     for c in columns:
                         builder.store(builder.load(targets[r][c], align=4), sums[r][c])
-            with begins:
-                for r in rows:
-                    for c in columns:
-                        builder.store(ir.Constant(lanes, None), sums[r][c])
         with cgutils.for_range(builder, terms) as loop:
-            left = builder.add(x_at, builder.mul(loop.index, x_term))
-            right = builder.add(y_at, builder.mul(loop.index, y_term))
-            factors = [_entry(context, builder, kinds[0], x, place(left, x_row, r)) for r in rows]
+            left, right = (
+                builder.add(start, builder.mul(loop.index, step)) for start, step in ((x_at, x_term), (y_at, y_term))
+            )
+            factors = [_entry(context, builder, kinds[0], x, _at(builder, left, x_row, r)) for r in rows]
             for c in columns:
-                value = _entry(context, builder, kinds[4], y, place(right, y_column, c))
+                value = _entry(context, builder, kinds[4], y, _at(builder, right, y_column, c))
                 for r in rows:
                     term = builder.fmul(factors[r], value, flags=_FLAGS)
                     builder.store(builder.fadd(builder.load(sums[r][c]), term, flags=_FLAGS), sums[r][c])
         for r in rows:
-            for c in columns:
-                builder.store(builder.load(sums[r][c]), targets[r][c], align=4)
+            found = [builder.load(one) for one in sums[r]]
+            if kinds[9].ndim == 2:
+                for c in columns:
+                    builder.store(found[c], targets[r][c], align=4)
+            else:
+                total = builder.fadd(builder.load(targets[r], align=4), _sums_of_lanes(builder, found), flags=_FLAGS)
+                builder.store(total, targets[r], align=4)
         return context.get_dummy_value()
 
-    numbers = (index, index, index)
-    return types.void(
-        x, *numbers, y, *numbers, index, out, index, index, types.boolean, tall, wide
-    ), generate  # fmt: skip
+    three = (index, index, index)
+    return types.void(x, *three, y, *three, index, out, index, index, types.boolean, tall, wide), generate
 
 
 @njit
@@ -89,7 +120,8 @@ def product(x, x_row, x_term, y, y_term, y_column, terms, out, out_at, rows, col
     """out[r, c] = sum_t x[r, t] y[t, c] over `terms` terms, lane by lane; the sum is added to out if `accumulate`.
 
     x[r, t] is row r x_row + t x_term of the array x, y[t, c] is row t y_term + c y_column of y, and out[r, c] is row
-    out_at + r columns + c of out. If y is an array (n,), its numbers are the same in all lanes.
+    out_at + r columns + c of out. If x or y is an array (n,), its numbers are the same in all lanes. If out is an array (n,), the
+    sum over the lanes is added to its numbers in any case.
     """
     tall, wide = rows - rows % TALL, columns - columns % WIDE
     for r in range(0, tall, TALL):

@@ -6,7 +6,7 @@ function. Every function takes some of these arguments:
 
 theta : float32 (parameters,), all folded parameters (see `folded_kernels`); those of the block begin at the entry `at`.
 x, out : activations of `count` tokens, rows of WIDTH lanes; `inputs` and `outputs` are their features, `width` where they agree.
-d_x, d_out, d_theta : gradients in them; d_theta has one column per lane.
+d_x, d_out, d_theta : gradients in them; d_theta, like theta (parameters,), has the sum over the lanes.
 hat, root : normalised activations, and inverse standard deviations, of a layer norm.
 seen, d_seen : sums of the values, weighted with the attention, and the gradient in them.
 rows, scale : number of rows, and a factor.
@@ -24,6 +24,8 @@ from attention_limits.numerics.simd.products import product
 
 # Added to the variance of a layer norm.
 EPSILON = np.float32(1e-5)
+# A factor of products that add up columns.
+_ONE = np.ones(1, dtype=np.float32)
 
 
 class Attention(NamedTuple):
@@ -51,22 +53,17 @@ def dense(theta, at, inputs, outputs, x, out, count):
 
 
 @njit
-def _outer(x, inputs, d_out, outputs, d_theta, at, count):
-    """Add sum_i x[i, e] d_out[i, c] over `count` tokens to entry (e, c) of the matrix that begins at row `at` of d_theta."""
-    product(x, 1, inputs, d_out, outputs, 1, count, d_theta, at, inputs, outputs, True)
+def add_columns(x, columns, count, d_theta, at):
+    """Add sum_i x[i, c] over `count` tokens and all lanes to entry `at` + c of d_theta, for each of the `columns` c."""
+    product(_ONE, 0, 0, x, columns, 1, count, d_theta, at, 1, columns, True)
 
 
 @njit
 def dense_back(theta, at, inputs, outputs, x, d_out, d_x, d_theta, count):
     """Add the gradient in x of `dense` to d_x, and those in W and b to d_theta."""
-    bias = at + inputs * outputs
     product(d_out, outputs, 1, theta[at:], 1, outputs, outputs, d_x, 0, count, inputs, True)
-    _outer(x, inputs, d_out, outputs, d_theta, at, count)
-    for c in range(outputs):
-        total = load(d_theta, bias + c)
-        for i in range(count):
-            total = total + load(d_out, i * outputs + c)
-        store(d_theta, bias + c, total)
+    product(x, 1, inputs, d_out, outputs, 1, count, d_theta, at, inputs, outputs, True)
+    add_columns(d_out, outputs, count, d_theta, at + inputs * outputs)
 
 
 @njit
@@ -93,15 +90,16 @@ def norm(theta, at, width, x, hat, root, out, count):
 def norm_back(theta, at, width, hat, root, d_out, d_x, d_theta, count):
     """Write the gradient in x of `norm` into d_x; add those in scale and shift to d_theta."""
     share = full(np.float32(1.0 / width))
+    for row in range(count * width):
+        store(d_x, row, load(hat, row) * load(d_out, row))
+    add_columns(d_x, width, count, d_theta, at)
+    add_columns(d_out, width, count, d_theta, at + width)
     for i in range(count):
         mean, product = full(np.float32(0.0)), full(np.float32(0.0))
         for c in range(width):
-            value, slope = load(hat, i * width + c), load(d_out, i * width + c)
-            store(d_theta, at + c, load(d_theta, at + c) + slope * value)
-            store(d_theta, at + width + c, load(d_theta, at + width + c) + slope)
-            slope = share * full(theta[at + c]) * slope
+            slope = share * full(theta[at + c]) * load(d_out, i * width + c)
             mean = mean + slope
-            product = product + slope * value
+            product = product + slope * load(hat, i * width + c)
         inverse = load(root, i)
         for c in range(width):
             slope = full(theta[at + c]) * load(d_out, i * width + c)

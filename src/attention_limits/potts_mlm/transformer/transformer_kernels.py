@@ -1,10 +1,10 @@
 """Forward and backward pass of a post-layer-norm encoder with one head, for sixteen sequences side by side.
 
 An activation of L tokens and d features is an array (L d, WIDTH) in single precision: row i d + c holds feature c of token i of
-sixteen sequences. The parameters are one flat array, laid out by `transformer.Shape`; `folded_kernels` folds them once per batch.
-The gradient in the folded ones is an array (parameters, WIDTH), one column per lane; its sum over the lanes is unfolded at the
-end. In the last layer only the masked site has a query. The formulas of the gradient are those of the chain rule for x <- LN(x +
-attention(x)), x <- LN(x + feedforward(x)) (Rende et al. 2024, arXiv:2304.07235).
+sixteen sequences. The parameters are one flat array, laid out by `transformer.Shape`; `folded_kernels` folds them once per batch,
+and unfolds the gradient in the folded ones, summed over the lanes. In the last layer only the masked site has a query. The
+formulas of the gradient are those of the chain rule for x <- LN(x + attention(x)), x <- LN(x + feedforward(x)) (Rende et al.
+2024, arXiv:2304.07235).
 """
 
 import math
@@ -28,10 +28,10 @@ SLOTS = 13
 class Sums(NamedTuple):
     """Gradients in the folded parameters, summed over the groups of a batch.
 
-    parameters : float32 (parameters, WIDTH), all but those that the other sums hold.
+    parameters : float32 (parameters,), all but those that the other sums hold.
     embedding : ((C + 1) width,), in double precision.
     colors : (2, (C + 1) width), in double precision: in the tables of query and value by colour.
-    places : float32 (2, L width, WIDTH): in those by position; without rows for a single layer.
+    places : float32 (2, L width): in those by position; empty for a single layer.
     """
 
     parameters: np.ndarray
@@ -42,23 +42,12 @@ class Sums(NamedTuple):
 
 @njit
 def space_rows(sizes, learns):
-    """Rows of the work space of `mean_loss`: of the activations, and, if it `learns`, of their gradients and of the sums.
+    """Rows of the work space of `mean_loss`: of the activations, and, if it `learns`, of their gradients.
 
     `sizes` as in `forward`.
     """
     sites, _, width, hidden, layers = sizes
-    size = sites * max(sites, width, hidden)
-    sums = folding.folded_size(sizes) + 2 * sites * width
-    return layers * SLOTS * size + (SLOTS * size + sums if learns else 0)
-
-
-@njit
-def _no_sums(columns, parameters, entries):
-    """`Sums` of zeros in the rows `columns`, of so many folded `parameters` and `entries` of the embedding."""
-    blocks.clear(columns, len(columns))
-    places = (len(columns) - parameters) // 2
-    by_place = columns[parameters:].reshape(2, places, WIDTH)
-    return Sums(columns[:parameters], np.zeros(entries), np.zeros((2, entries)), by_place)
+    return (layers + (1 if learns else 0)) * SLOTS * sites * max(sites, width, hidden)
 
 
 @njit
@@ -194,7 +183,7 @@ def _first_attention_back(width, own, slopes, d_tables, d_places, starts, sites)
     blocks.attend_back(looking, slopes[ASKING], d_looking, sites, width, sites)
     for part, slot in ((0, QUERY), (1, VALUE)):
         _embed_back(slopes[slot], starts, width, d_tables[part])
-        blocks.add(d_places[part], slopes[slot], sites * width)
+        blocks.add_columns(slopes[slot], sites * width, 1, d_places[part], 0)
 
 
 @njit(inline="always")
@@ -270,27 +259,14 @@ def _softmax(logits, own_colors, losses):
         losses[k] -= math.log(largest)
 
 
-@njit(fastmath=FAST)
-def _added_up(columns, first, slope):
-    """slope[p] = sum_k columns[p, k] from p = `first` on."""
-    for p in range(first, len(slope)):
-        total = np.float32(0.0)
-        for k in range(WIDTH):
-            total += columns[p, k]
-        slope[p] = total
-
-
 @njit
 def _finish(theta, sizes, waves, folded, sums, slope):
     """Write the gradient in `theta` into `slope`, from the `sums` over a batch with the `folded` parameters."""
-    d_folded, d_places = np.empty_like(folded), np.empty(sums.places.size // WIDTH, dtype=np.float32)
+    d_folded, width = sums.parameters, waves.shape[1]
     for p in range(len(sums.embedding)):
         d_folded[p] = sums.embedding[p]
-    _added_up(sums.parameters, len(sums.embedding), d_folded)
-    _added_up(sums.places.reshape(-1, WIDTH), 0, d_places)
-    width = waves.shape[1]
     by_color = sums.colors.astype(np.float32).reshape(2, len(sums.embedding) // width, width)
-    by_place = d_places.reshape(2, len(d_places) // (2 * width), width)
+    by_place = sums.places.reshape(2, sums.places.shape[1] // width, width)
     d_tables = folding.Tables(by_color[0], by_color[1], by_place[0], by_place[1])
     folding.tables_back(folded, sizes, waves, d_tables, d_folded)
     folding.unfold(theta, sizes, d_folded, slope)
@@ -315,9 +291,11 @@ def mean_loss(theta, sizes, waves, sequences, rows, masked, out, odds, looks, sl
     kept = space[:end].reshape(layers, SLOTS, size, WIDTH)
     scratch = size if learns else 0
     slopes = space[end : end + SLOTS * scratch].reshape(SLOTS, scratch, WIDTH)
-    columns = len(folded) + 2 * tables.query_place.size if learns else 0
-    first = end + SLOTS * scratch
-    sums = _no_sums(space[first : first + columns], len(folded) if learns else 0, (colors + 1) * width)
+    entries = (colors + 1) * width
+    sums = Sums(
+        np.zeros(len(folded), dtype=np.float32), np.zeros(entries), np.zeros((2, entries)),
+        np.zeros((2, tables.query_place.size), dtype=np.float32),
+    )  # fmt: skip
     logits, losses = float32_lanes.empty(colors), np.empty(WIDTH)
     starts, own, own_colors = np.empty((sites, WIDTH), np.int64), np.empty(WIDTH, np.int64), np.empty(WIDTH, np.int64)
     total, share = 0.0, np.float32(1.0 / len(rows))
