@@ -12,7 +12,7 @@ from attention_limits.potts_mlm.attention.pair_parameters import Ridge, Shape
 ROUNDING = {"rtol": 3e-6, "atol": 3e-6}
 
 
-@pytest.mark.parametrize(("rows", "columns", "terms"), [(2, 4, 3), (5, 7, 1), (1, 3, 6), (6, 9, 4)])
+@pytest.mark.parametrize(("rows", "columns", "terms"), [(2, 4, 3), (5, 7, 1), (1, 3, 6), (6, 9, 4), (8, 8, 5)])
 def test_product_of_lanes_is_a_matrix_product(rows, columns, terms):
     rng = np.random.default_rng(1)
     x, y = rng.standard_normal((rows, terms, WIDTH)), rng.standard_normal((terms, columns, WIDTH))
@@ -32,6 +32,15 @@ def test_product_of_lanes_is_a_matrix_product(rows, columns, terms):
     numbers = np.ascontiguousarray(y[:, :, 0], dtype=np.float32)
     product(left, 1, rows, numbers.ravel(), columns, 1, terms, out, 2, rows, columns, False)
     np.testing.assert_allclose(out[2:], np.einsum("rtk,tc->rck", x, numbers).reshape(-1, WIDTH), **ROUNDING)
+    # The sum over the lanes, added to numbers; also with the same numbers on the left.
+    flat = np.full(3 + rows * columns, np.float32(5.0))
+    product(left, 1, rows, right, 1, terms, terms, flat, 3, rows, columns, False)
+    np.testing.assert_array_equal(flat[:3], 5.0)
+    np.testing.assert_allclose(flat[3:], 5.0 + expected.sum(axis=1), rtol=1e-5, atol=1e-5)
+    ones = np.ones(1, dtype=np.float32)
+    flat[:] = np.float32(0.0)
+    product(ones, 0, 0, right, 1, terms, terms, flat, 3, 1, columns, True)
+    np.testing.assert_allclose(flat[3 : 3 + columns], y.sum(axis=(0, 2)), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("count", [1, 16, 35])
