@@ -84,15 +84,15 @@ def _uniform(states, out):
 
 
 @njit
-def _collect(row, places, weights):
-    """w_b = sum_j J_ij [s_j = b] into weights (C, WIDTH); row (L,) is J_i, places (L, WIDTH)."""
+def _collect(row, places, used, weights):
+    """w_b = sum_j J_ij [s_j = b] into weights (C, WIDTH), of the first `used` lanes; row (L,) is J_i, places (L, WIDTH)."""
     flat = weights.reshape(-1)
     flat[:] = np.float32(0.0)
     for j in range(len(row)):
         coupling, place = row[j], places[j]
         # Maps of contacts have few couplings.
         if coupling != 0.0:
-            for k in range(WIDTH):
+            for k in range(used):
                 flat[np.uint32(place[k])] += coupling
 
 
@@ -135,8 +135,8 @@ def _draw(fields, beta, uniform, weights, chosen):
 
 
 @njit
-def _sweep(rng, J, U, block, random_sites, space):
-    """One Gibbs sweep of a block, which changes its places (L, WIDTH) and energies (WIDTH,).
+def _sweep(rng, J, U, block, used, random_sites, space):
+    """One Gibbs sweep of the first `used` lanes of a block, which changes its places (L, WIDTH) and energies (WIDTH,).
 
     block = (beta (1, WIDTH), places, energies, states (4, WIDTH)); J and U in single precision, see `Couplings`.
     """
@@ -145,12 +145,12 @@ def _sweep(rng, J, U, block, random_sites, space):
     sites = len(places)
     for visit in range(sites):
         i = min(int(rng.random() * sites), sites - 1) if random_sites else visit
-        _collect(J[i], places, weights)
+        _collect(J[i], places, used, weights)
         _fields(U, weights, fields)
         _uniform(states, uniform)
         _draw(fields, beta, uniform, weights, chosen)
         own = places[i]
-        for k in range(WIDTH):
+        for k in range(used):
             new = int(chosen[0, k])
             energies[k] -= fields[new, k] - fields[own[k] // WIDTH, k]
             own[k] = new * WIDTH + k
@@ -209,7 +209,7 @@ def temper(rng, couplings, betas, replicas, random_sites, gap, saved):
         np.empty((U.shape[0], width), dtype=np.float32), np.empty((narrow_U.shape[0], width), dtype=np.float32),
         np.empty((1, width), dtype=np.float32), np.empty((1, width), dtype=np.float32),
     )  # fmt: skip
-    # Lanes without a replica stay at beta = 0.
+    # Lanes without a replica stay at beta = 0, with their first colours.
     beta = np.zeros((blocks, 1, width), dtype=np.float32)
     energies = np.empty((blocks, width))
     flat = energies.reshape(-1)
@@ -222,7 +222,8 @@ def temper(rng, couplings, betas, replicas, random_sites, gap, saved):
                     beta[order[run, k] // width, 0, order[run, k] % width] = betas[k]
             for block in range(blocks):
                 one = beta[block], places[block], energies[block], states[block]
-                _sweep(rng, narrow_J, narrow_U, one, random_sites, space)
+                used = min(width, order.size - block * width)
+                _sweep(rng, narrow_J, narrow_U, one, used, random_sites, space)
             # Even and odd pairs take turns.
             _exchange(rng, betas, order, flat, (number * gap + sweep) % 2, saved.accepted, saved.tried)
         total_energies(J, U, places, energies)
