@@ -25,11 +25,14 @@ def sentences():
 def filled(page, text, pictures, rows):
     """The `text` of a page with the present numbers. `pictures` is the folder of the figures, `rows` is the audit.
 
-    Raises ValueError unless each sentence stands once in the text.
+    A sentence of a figure or of a row that nothing has computed yet stays. Raises ValueError unless each sentence stands once in
+    the text.
     """
     for entry in sentences().get(page, []):
         parts = entry["text"].split("{}")
-        found = [_number(source, pictures, rows) for source in entry["numbers"]]
+        found = [number(source, pictures, rows) for source in entry["numbers"]]
+        if None in found:
+            continue
         if len(parts) != len(found) + 1:
             raise ValueError(
                 f"{SOURCE.name}: {page}: {entry['text']}: {len(found)} numbers for {len(parts) - 1} places"
@@ -52,12 +55,15 @@ def _words(part):
     return r"\s+".join(re.escape(word) for word in re.split(r"\s+", part))
 
 
-def _number(source, pictures, rows):
-    """The present number of a `source` as text, and the pattern of such a number."""
+def number(source, pictures, rows):
+    """The present number of a `source` as text, and the pattern of such a number; None where there is none yet."""
     if isinstance(source, str):
         figure, name, form = re.fullmatch(r"(\w+)\.(\w+):(.+)", source).groups()
-        return format(numbers_of_picture(pictures / f"{figure}.png")[name], form), NUMBER
-    (row,) = (row for row in rows if row["quantity"] == source["audit"])
+        value = numbers_of_picture(pictures / f"{figure}.png").get(name)
+        return None if value is None else (format(value, form), NUMBER)
+    row = next((row for row in rows if row["quantity"] == source["audit"]), None)
+    if row is None or row["ours"] is None:
+        return None
     if "format" in source:
         return format(row["ours"], source["format"]), NUMBER
     return number_text(row["ours"], row["error"]), WITH_ERROR

@@ -85,7 +85,7 @@ def editor_schema(family):
     models = closed({key: items[0] if len(items) == 1 else {"anyOf": items} for key, items in model.items()})
     overlay = closed({"model": models, **without_required(keys)})
     keys["model"] = {"description": file["model"]["description"], "anyOf": [{"type": "string"}, models]}
-    plain = {key: for_editors(file[key]) for key in ("title", "description", "requires")}
+    plain = {key: for_editors(file[key]) for key in ("title", "description", "extra", "requires")}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Experiment of {family.name}",

@@ -46,6 +46,15 @@ def test_numbers_with_an_exponent_are_whole(pictures):
     assert prose.filled("page.md", once, pictures, ROWS) == once
 
 
+def test_what_nothing_has_computed_yet_stays(pictures, monkeypatch):
+    sources = ["two.a:.2f", "one.c:.2f", {"audit": "another number"}]
+    entries = [
+        {"text": f"{letter} is {{}}", "numbers": [source]} for letter, source in zip("abc", sources, strict=True)
+    ]
+    monkeypatch.setattr(prose, "sentences", lambda: {"page.md": entries})
+    assert prose.filled("page.md", "a is 1, b is 2, c is 3", pictures, ROWS) == "a is 1, b is 2, c is 3"
+
+
 @pytest.mark.parametrize(("text", "count"), [("It rises.", 0), (TEXT.format(*"1234") * 2, 2)])
 def test_a_sentence_that_is_gone_or_stands_twice_is_an_error(pictures, text, count):
     with pytest.raises(ValueError, match=f"page.md: rises at .*: {count} places; allowed: one"):
@@ -63,6 +72,8 @@ def test_a_stale_sentence_of_the_repository_is_found():
     data = json.loads(publish.DATA.read_text(encoding="utf-8"))
     rows = publish.best_rows(publish.load_project(REPOSITORY, {"scale": "laptop"}), data)
     assert len(prose.sentences()) >= 6
+    sources = [source for entries in prose.sentences().values() for entry in entries for source in entry["numbers"]]
+    assert [source for source in sources if prose.number(source, publish.PICTURES, rows) is None] == []
     for page in prose.sentences():
         assert prose.filled(page, publish.read(page), publish.PICTURES, rows) == publish.read(page), page
     stale = publish.read("README.md").replace("rises at 0.19 samples", "rises at 0.91 samples")

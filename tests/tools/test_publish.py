@@ -89,7 +89,13 @@ def test_a_new_figure_and_a_new_number_wait_for_a_run(project, data, monkeypatch
 def test_publishing_takes_what_there_is(project, data, tmp_path, monkeypatch, capsys):
     """A run of one figure, without an audit: its picture is new, all else stays, and a figure without a picture waits."""
     pages = tmp_path / "pages"
-    for name in ("docs/published.json", "docs/benchmarks.md", "docs/atlas.csv", *publish.BLOCKS.values()):
+    for name in (
+        "docs/published.json",
+        "docs/benchmarks.md",
+        "docs/atlas.csv",
+        *publish.BLOCKS.values(),
+        *publish.prose.sentences(),
+    ):
         (pages / name).parent.mkdir(parents=True, exist_ok=True)
         (pages / name).write_bytes((REPOSITORY / name).read_bytes())
     pictured, bare = list(publish.published(project, data))[:2]
