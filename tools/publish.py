@@ -148,9 +148,10 @@ def rule_times(project, jobs):
 
 
 def in_order(project, old, new):
-    """Rows of the audit in the order of config/: those of the `new` run, and `old` ones of families that it leaves out."""
-    fresh = {row["family"] for row in new}
-    rows = [row for row in old if row["family"] not in fresh] + new
+    """Rows of the audit in the order of config/: those of the `new` run, and `old` ones of what it has not computed."""
+    fresh, computed = {row["family"] for row in new}, {(row["quantity"], row["published"]): row for row in old}
+    here = [computed.get((row["quantity"], row["published"]), row) if row["ours"] is None else row for row in new]
+    rows = [row for row in old if row["family"] not in fresh] + here
     families = list(project.experiments)
     return sorted(rows, key=lambda row: families.index(row["family"]))
 

@@ -203,6 +203,10 @@ def test_an_audit_of_one_family_keeps_those_of_the_others(project, data):
     new = [{**old[0], "ours": 1.0}]
     others = [row for row in old if row["family"] != family]
     assert sorted(map(str, publish.in_order(project, old, new))) == sorted(map(str, [*new, *others]))
+    # A run of the papers' figures alone leaves some numbers out.
+    out = {"ours": None, "error": None, "distance": None, "verdict": "not computed"}
+    kept = publish.in_order(project, old, [{**row, **out} for row in old])
+    assert sorted(map(str, kept)) == sorted(map(str, old))
     # A number at `paper` replaces that at `laptop` on the pages; numbers that `paper` has not computed stay.
     shown = publish.best_rows(project, {"laptop": {"audit": old}, "paper": {"audit": new}})
     entries = publish.load_published(publish.ROOT, project.experiments)
