@@ -38,7 +38,7 @@ def data_files(toy):
     return sorted(toy.folder.glob("results/data/*/*/*/[!.]*.nc"))
 
 
-@pytest.mark.parametrize(("longest", "first"), [("growth", "growth"), ("counting", "counting"), ("spreads", "drawn")])
+@pytest.mark.parametrize(("longest", "first"), [("counting", "counting"), ("spreads", "drawn")])
 def test_the_job_of_most_minutes_is_first_and_before_it_the_data_that_it_reads(toy, longest, first):
     share(toy)
     name = "shared" if longest == "spreads" else "growth_curve"
