@@ -165,15 +165,15 @@ def audit_command(project: Path, families: list[str], output: Path, run: Run) ->
     from attention_limits.pipeline.audit import compare, counts, full_table, load_published
     from attention_limits.pipeline.cubes.reader import OutdatedError
 
-    rows, outdated = [], {}
+    rows, outdated = [], []
 
-    # Several numbers are from one cube.
+    # Several numbers are from one cube, which is read once.
     @cache
     def cube_of(family: str, name: str):
         try:
             return current_cube(loaded.experiments[family][name], run)
         except OutdatedError as error:
-            outdated.update(dict.fromkeys(error.problems))
+            outdated.extend(error.problems)
             return None
 
     for entry in load_published(project, loaded.experiments):

@@ -26,7 +26,7 @@ class Softmax(OutputChannel):
 
 @dataclass(frozen=True)
 class Pair(OutputChannel):
-    """Two numbers, of which one hides the sign of a score."""
+    """Two numbers; one of them hides the sign of a score."""
 
     def output(self, h):
         return np.stack([np.abs(h[..., 0, 1] + 0.3), np.tanh(h[..., 1, 1] - h[..., 0, 0])], axis=-1)

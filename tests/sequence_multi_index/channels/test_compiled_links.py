@@ -14,20 +14,7 @@ from attention_limits.sequence_multi_index.links.attention.untied_heads import U
 from attention_limits.sequence_multi_index.links.heads.learned_readout import LearnedReadout
 from attention_limits.sequence_multi_index.links.link import Link
 from attention_limits.sequence_multi_index.links.wrappers import CorrelatedTokens, FunctionOfFields, OutputNoise
-
-
-class Gated(Link):
-    """y = tanh(2 h_1) h_2."""
-
-    rows, tokens = 2, 1
-    free_rows = 1
-
-    def forward(self, h):
-        return np.tanh(2.0 * h[..., 0, 0]) * h[..., 1, 0]
-
-    def fibre(self, observed, free, angles):
-        gate = np.tanh(2.0 * free[..., 0, 0])
-        return (observed[:, None] / gate)[:, :, None, None, None], -np.log(np.abs(gate))[:, :, None]
+from own_models import Committee, Gated
 
 
 class Length(Link):
@@ -45,19 +32,6 @@ class Length(Link):
         length = np.sqrt(np.abs(observed))[:, None]
         one = np.stack([length * np.cos(turn), length * np.sin(turn)], axis=-1)
         return np.stack([one, -one], axis=2)[..., None], np.zeros((1, 1, 1))
-
-
-class Committee(Link):
-    """y = sign(h_1) + sign(h_2) + sign(h_3)."""
-
-    rows, tokens = 3, 1
-    sign_symmetry = "none"
-
-    def forward(self, h):
-        return np.sign(h[..., 0]).sum(axis=-1)
-
-    def log_likelihood(self, observed, h):
-        return np.where(self.forward(h) == observed[:, None], 0.0, -np.inf)
 
 
 class InLoops(Gated):

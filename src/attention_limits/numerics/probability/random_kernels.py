@@ -35,7 +35,7 @@ def _ziggurat():
 _EDGES = _ziggurat()
 # A point of a layer whose share of the width is below this lies under the curve.
 _INNER = _EDGES[1:] / _EDGES[:-1]
-# The same for the integer of `_place`, of which a share is the multiple _UNIT: a power of two, so that no product rounds.
+# The same for the integer of `_place`: a share is this integer times _UNIT, a power of two, so no product rounds.
 _SCALES, _LIMITS = _EDGES[:-1] * _UNIT, _INNER / _UNIT
 
 

@@ -172,7 +172,7 @@ def _where_of(mask, x, y):
 
 @intrinsic
 def bits(typingctx, mask):
-    """The integer whose bit k tells whether lane k of a mask is not zero."""
+    """An integer: its bit k is one where lane k of a mask is not zero."""
 
     def generate(context, builder, signature, arguments):
         found = builder.bitcast(_where_not_zero(builder, arguments[0]), ir.IntType(WIDTH))
