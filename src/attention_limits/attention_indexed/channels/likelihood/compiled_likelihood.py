@@ -1,16 +1,16 @@
 """The log-likelihood of a channel as one compiled loop over nodes, from its NumPy functions (`tracing.node_loop`)."""
 
 import numpy as np
-from numba.core.errors import NumbaError
 
 from attention_limits.numerics.tracing.elementary import NODES
+from attention_limits.numerics.tracing.loop_or_reason import loop_or_reason
 
 # Outputs of the comparison with NumPy; the largest difference, relative to the size of the numbers.
 CHECKED, ACCURACY = 8, 1e-9
 
 
 def compiled_likelihood(model, observed):
-    """The loop (observed (k,), h (T T, NODES), out (1, NODES)) of a channel, and an empty text; or None and the reason.
+    """The loop (observed (k,), h (M M, NODES), out (1, NODES)) of a channel, and an empty text; or None and the reason.
 
     Parameters
     ----------
@@ -19,24 +19,16 @@ def compiled_likelihood(model, observed):
     observed : array (n, ...)
         Outputs, for their shape and for a comparison with NumPy on random scores.
     """
-    try:
-        # A late import: JAX takes a second.
-        from attention_limits.numerics.tracing.node_loop import node_loop
-    except ModuleNotFoundError:
-        return None, "JAX, of the extra `training`, is not installed"
     tokens, whole = model.tokens, np.issubdtype(observed.dtype, np.integer)
 
     def recorded(y, h):
         # The loop reads floats.
         return (model.log_likelihood(y.astype(int) if whole else y, h),)
 
-    try:
-        loop, _ = node_loop(recorded, (1, *observed.shape[1:]), (1, 1, tokens, tokens))
-    except NumbaError:
-        return None, "it calls a function that numba compiled"
-    # A function of a user can fail in every way on an array that records.
-    except Exception as error:
-        return None, f"{type(error).__name__}: {(str(error).strip() or ' ').splitlines()[0].rstrip('.')}"
+    made, reason = loop_or_reason(recorded, (1, *observed.shape[1:]), (1, 1, tokens, tokens))
+    if made is None:
+        return None, reason
+    loop, _ = made
     h = np.random.default_rng(0).standard_normal((NODES, tokens, tokens))
     h = h + np.swapaxes(h, 1, 2)
     some = observed[:CHECKED]

@@ -9,10 +9,10 @@ import weakref
 from dataclasses import dataclass
 
 import numpy as np
-from numba.core.errors import NumbaError
 
 from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.tracing.elementary import LOOP, NODES
+from attention_limits.numerics.tracing.loop_or_reason import loop_or_reason
 from attention_limits.sequence_multi_index.channels.sampling.importance_kernels import make_moments
 from attention_limits.sequence_multi_index.links.link import Link, candidates_of, inference
 
@@ -96,25 +96,17 @@ def said_of(link: Link, observed, fields, angles):
 
 
 def _compile(link):
-    try:
-        # A late import: JAX takes a second.
-        from attention_limits.numerics.tracing.node_loop import node_loop
-    except ModuleNotFoundError:
-        return None, "JAX, of the extra `training`, is not installed"
     rng = np.random.default_rng(0)
     h = rng.standard_normal((CHECKED, link.rows, link.tokens))
     observed = np.asarray(link.observe(h, rng.standard_normal((CHECKED, link.noise_dimension))), dtype=float)
     fibre = inference(link) == "fibre"
     drawn, angles = (link.free_rows, link.angles) if fibre else (link.rows, 0)
-    try:
-        loop, (candidates, _) = node_loop(
-            lambda *given: said_of(link, *given), (1, *observed.shape[1:]), (1, 1, drawn, link.tokens), (1, angles)
-        )
-    except NumbaError:
-        return None, "it calls a function that numba compiled"
-    # A function of a user can fail in every way on an array that records.
-    except Exception as error:
-        return None, f"{type(error).__name__}: {(str(error).strip() or ' ').splitlines()[0].rstrip('.')}"
+    made, reason = loop_or_reason(
+        lambda *given: said_of(link, *given), (1, *observed.shape[1:]), (1, 1, drawn, link.tokens), (1, angles)
+    )
+    if made is None:
+        return None, reason
+    loop, (candidates, _) = made
     own = CompiledLink(loop, candidates[2])
     x = rng.standard_normal((drawn * link.tokens + angles, NODES))
     return (own, "") if _agrees(link, own, observed, x) else (None, "its loop gives other numbers than NumPy")
