@@ -108,7 +108,7 @@ def _problems_of_output(model, h, generator):
     one = np.asarray(model.output(h[:1]))
     many = np.asarray(model.output(np.stack([h, h[::-1]], axis=1)))
     if not np.allclose(one, clean[:1]) or not np.allclose(many, np.stack([clean, clean[::-1]], axis=1)):
-        yield "output of a sequence must depend on its own scores only, for scores with any leading axes (..., T, T)"
+        yield "output of a sequence must depend on its own scores only, for scores with any leading axes (..., M, M)"
         return
     observed = np.asarray(model.draw(h, generator))
     if observed.shape[:1] != (count,) or np.iscomplexobj(observed) or not np.all(np.isfinite(observed)):

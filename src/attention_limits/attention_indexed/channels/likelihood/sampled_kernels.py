@@ -107,15 +107,15 @@ def sample(loop, observed, omega, scale, nodes, found, effective):
     Parameters
     ----------
     loop : compiled function
-        loop(observed (k,), h (T T, NODES), out (1, NODES)), of the type LOOP: log P(y | h) of the scores h of the nodes.
+        loop(observed (k,), h (M M, NODES), out (1, NODES)), of the type LOOP: log P(y | h) of the scores h of the nodes.
     observed : array (n, k)
         The numbers of the outputs.
-    omega : array (n, T, T)
+    omega : array (n, M, M)
     scale : float
         sqrt(V).
-    nodes : array (T (T + 1) / 2, NODES)
+    nodes : array (M (M + 1) / 2, NODES)
         Standard normal entries on and above the diagonal, by rows.
-    found : array (n, T (T + 1) / 2), written
+    found : array (n, M (M + 1) / 2), written
         Posterior means of these entries of (h - omega) / scale, those of the diagonal over sqrt(2).
     effective : array (n,), written
         Effective numbers of nodes.

@@ -26,7 +26,7 @@ def draw(cubes):
         median, low, high = median_and_range(cube.escape_step.values, cube.escaped.values)
         known = np.isfinite(median) & np.isfinite(high)
         shown = f"$k = {order}$: {power_text('d', escape_law(cube, start=order == 1))}, law ${text}$"
-        errors = [(median - low)[known], (high - median)[known]]
+        errors = [median[known] - low[known], high[known] - median[known]]
         top.errorbar(
             d[known],
             median[known],

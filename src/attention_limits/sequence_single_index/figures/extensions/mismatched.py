@@ -39,7 +39,7 @@ def _runs(axes, cube):
     median, low, high = median_and_range(steps, cube.escaped.values)
     known = np.isfinite(median) & np.isfinite(high)
     label = f"median of {cube.sizes['replica']} runs: {power_text('d', escape_law(cube))}"
-    errors = [(median - low)[known] / d[known] ** 2, (high - median)[known] / d[known] ** 2]
+    errors = [(median[known] - low[known]) / d[known] ** 2, (high[known] - median[known]) / d[known] ** 2]
     axes.errorbar(
         d[known], median[known] / d[known] ** 2, errors, fmt="o", color=GREEN, markersize=4, capsize=2, elinewidth=1,
         label=label, zorder=4,

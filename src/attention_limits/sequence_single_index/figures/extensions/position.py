@@ -32,7 +32,7 @@ def _medians(axes, cube, marker, color, label):
     median, low, high = median_and_range(steps, cube.escaped.values)
     known = np.isfinite(median)
     if known.any():
-        errors = [(median - low)[known], (high - median)[known]]
+        errors = [median[known] - low[known], high[known] - median[known]]
         axes.errorbar(
             d[known], median[known], errors, fmt=marker, color=color, markersize=4, capsize=2, elinewidth=1, label=label
         )

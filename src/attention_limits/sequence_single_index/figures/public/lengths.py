@@ -42,10 +42,10 @@ def draw_medians(axes, cube, color, label, marker="o", aside=1.0):
     median, low, high = median_and_range(steps, cube.escaped.transpose("tokens", "replica").values)
     known = np.isfinite(median)
     # A range whose upper end is censored has no bar above.
-    above = np.where(np.isfinite(high), high - median, 0.0)[known]
+    end = np.where(np.isfinite(high), high, median)[known]
     axes.errorbar(
-        aside * tokens[known], median[known], [(median - low)[known], above], fmt=marker, color=color, markersize=4, capsize=2,
-        elinewidth=1, label=label,
+        aside * tokens[known], median[known], [median[known] - low[known], end - median[known]], fmt=marker, color=color,
+        markersize=4, capsize=2, elinewidth=1, label=label,
     )  # fmt: skip
     if not known.all():
         lower_bounds(
