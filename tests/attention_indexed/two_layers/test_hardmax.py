@@ -6,6 +6,7 @@ Stochastic comparisons are t-tests of `agreement`, false-alarm rate 1e-4 each.
 import numpy as np
 import pytest
 from aim_tools import amp_settings
+from scipy.special import owens_t
 from scipy.stats import multivariate_normal
 
 from agreement import assert_mean
@@ -14,7 +15,14 @@ from attention_limits.attention_indexed.model.sizes import Sizes
 from attention_limits.attention_indexed.schema.two_layers import TwoLayersStateEvolution
 from attention_limits.attention_indexed.two_layers.amp import draw_dataset, run
 from attention_limits.attention_indexed.two_layers.contrasts import matrices
-from attention_limits.attention_indexed.two_layers.hardmax import HardmaxLayers, _normal_slopes
+from attention_limits.attention_indexed.two_layers.hardmax import HardmaxLayers
+from attention_limits.attention_indexed.two_layers.hardmax_kernels import (
+    NEXT,
+    OUTPUTS,
+    Normal,
+    fill_normal,
+    probability,
+)
 from attention_limits.attention_indexed.two_layers.state_evolution import solve
 from attention_limits.numerics.differences import FIRST, OFFSETS
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
@@ -23,7 +31,6 @@ Solver = TwoLayersStateEvolution.Solver
 
 pytestmark = pytest.mark.slow
 
-OUTPUTS = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
 MODELS = (HardmaxLayers(), HardmaxLayers(0.0, 2.0), HardmaxLayers(0.5, 0.7))
 
 
@@ -42,18 +49,32 @@ def information(model, V, replicas=6, count=128):
     return np.array([one.averages(V, points).information for one, points in zip(models, nodes, strict=True)])
 
 
-@pytest.mark.parametrize("r", [-0.999, -1 / 3, 0.0, 0.6, 0.9999])
-def test_bivariate_normal_probability_and_slopes(r):
+def normal(kappa, r):
+    """`Normal` of kappa (n, 2) and r."""
+    found = Normal(np.empty(len(kappa)), np.empty((4, len(kappa))))
+    fill_normal(*kappa.T.copy(), np.full(len(kappa), r), np.empty((2, len(kappa))), found)
+    return found
+
+
+@pytest.mark.parametrize("r", [-0.9999, -0.9, -1 / 3, 0.0, 0.6, 0.9999])
+def test_bivariate_normal_probabilities(r):
+    """Of all four outputs, against a generic cumulative distribution function; Owen's T against that of scipy."""
     rng = np.random.default_rng(0)
-    kappa = np.concatenate([2.0 * rng.standard_normal((8, 2)), [[0.0, 0.0], [0.0, 1.0], [-8.0, 8.0]]])
-    P, by = _normal_slopes(kappa, np.full(len(kappa), r))
-    exact = [multivariate_normal([0, 0], [[1, r], [r, 1]], allow_singular=True).cdf(k) for k in kappa]
-    np.testing.assert_allclose(P, exact, atol=1e-5)
-    step = 1e-5
-    for k in range(2):
-        shift = step * np.eye(2)[k]
-        above, below = (_normal_slopes(kappa + sign * shift, np.full(len(kappa), r))[0] for sign in (1, -1))
-        np.testing.assert_allclose(by[:, k], (above - below) / (2 * step), atol=1e-4)
+    scales = rng.choice([0.01, 0.5, 2.0, 8.0], (400, 2))
+    kappa = np.concatenate([[[0.0, 0.0], [0.0, 1.0], [-8.0, 8.0], [2.0, -2.0]], scales * rng.standard_normal((400, 2))])
+    owen, below = normal(kappa, r)
+    a, b = np.where(kappa == 0.0, NEXT, kappa).T
+    c = np.sqrt((1.0 - r) * (1.0 + r))
+    expected = owens_t(a, (b - r * a) / (a * c)) + owens_t(b, (a - r * b) / (b * c))
+    # The ratios amplify the rounding error of 1 - r^2.
+    np.testing.assert_allclose(owen, expected, atol=1e-16 / (1.0 - abs(r)) + 3e-16)
+    for k in range(40):
+        found = [probability(*signs, a[k], b[k], owen[k], below[0, k], below[1, k]) for signs in OUTPUTS]
+        assert abs(sum(found) - 1.0) < 1e-13
+        for signs, one in zip(OUTPUTS, found, strict=True):
+            covariance = [[1.0, signs.prod() * r], [signs.prod() * r, 1.0]]
+            exact = multivariate_normal([0.0, 0.0], covariance, allow_singular=True).cdf(signs * kappa[k])
+            np.testing.assert_allclose(one, exact, atol=1e-5)
 
 
 @pytest.mark.parametrize("model", MODELS)
