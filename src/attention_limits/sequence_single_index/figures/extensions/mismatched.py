@@ -18,10 +18,10 @@ TICKS = (2, 3, 5, 10, 20, 50)
 @house_style
 def draw(cubes):
     """Escape steps over d^2 of runs, diffusion and flow: left the student has the form of the target, right another form."""
-    figure, axes = new_figure(1, 2, MIDDLE, 4.2)
-    for panel, (name, (runs, title)) in zip(axes, PANELS.items(), strict=True):
+    figure, axes = new_figure(1, 2, MIDDLE, 4.2, sharey=True)
+    for panel, letter, (name, (runs, title)) in zip(axes, "ab", PANELS.items(), strict=True):
         cube, d = cubes[runs], cubes[runs].dimension.values.astype(float)
-        _runs(panel, cube)
+        _runs(panel, cube, letter)
         _theory(panel, cubes[name].isel(replica=0))
         flow = cube.flow_step.isel(replica=0).values
         panel.plot(d, flow / d**2, color=ORANGE, linestyle="--", linewidth=1.2, label="flow without noise")
@@ -33,12 +33,12 @@ def draw(cubes):
     return figure
 
 
-def _runs(axes, cube):
-    """Medians with their 68 % range."""
+def _runs(axes, cube, letter):
+    """Medians with their 68 % range; the legend names the panel by its `letter`."""
     d, steps = cube.dimension.values.astype(float), cube.escape_step.values
     median, low, high = median_and_range(steps, cube.escaped.values)
     known = np.isfinite(median) & np.isfinite(high)
-    label = f"median of {cube.sizes['replica']} runs: {power_text('d', escape_law(cube))}"
+    label = f"({letter}) median of {cube.sizes['replica']} runs: {power_text('d', escape_law(cube))}"
     errors = [(median[known] - low[known]) / d[known] ** 2, (high[known] - median[known]) / d[known] ** 2]
     axes.errorbar(
         d[known], median[known] / d[known] ** 2, errors, fmt="o", color=GREEN, markersize=4, capsize=2, elinewidth=1,

@@ -32,9 +32,12 @@ def draw(cubes):
         bottom.plot(0, 0, **START, zorder=4, label="start")
         hessian_axes(bottom, part.hessian_ee.item(), cleaned(part.hessian_mm.item()))
         low_e, low_m = lowest_point(e, m, loss)
-        bottom.plot(low_m, low_e, "*", color=ACCENT, markeredgecolor="white", markersize=11, clip_on=False, zorder=5)
+        bottom.plot(
+            low_m, low_e, "*", color=ACCENT, markeredgecolor="white", markersize=11, linestyle="none", clip_on=False, zorder=5,
+            label=r"lowest point, $m \geq 0$",
+        )  # fmt: skip
         bottom.set_title(
-            f"with positional encoding: exponent {exponent_text(part, 'positional')}\n"
+            f"with positional encoding, exponent: {exponent_text(part, 'positional')}\n"
             f"$H_{{ee}} = {part.hessian_ee.item():.4f}$, $H_{{mm}} = {cleaned(part.hessian_mm.item()):.4f}$"
         )
     legend_below(figure, bottom, ncols=3)
