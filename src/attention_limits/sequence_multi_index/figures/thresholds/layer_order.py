@@ -20,7 +20,7 @@ def draw(cubes):
         _growth(panel, cube.sel(depth=depth))
         panel.set(title=f"$L = {depth:g}$", xlabel=r"samples per dimension $\alpha = n/D$")
     for panel in axes[:, 0]:
-        panel.set_ylabel("growth of a small overlap per iteration")
+        panel.set_ylabel("growth factor of a small overlap")
     _skip(skip, cubes["layer_order_skip"], cubes["layer_order_rescaled"])
     legend_below(figure, depths)
     return figure
@@ -53,14 +53,14 @@ def _skip(axes, deep, rescaled):
     """Factor of layer 2 of three layers where layer 1 begins to grow, for the layers and for rescaled ones."""
     depth = 3
     for cube, c, label, look in (
-        (deep, deep.skip.values, "layers", {"marker": "o", "linestyle": "none"}),
+        (deep, deep.skip.values, "layers not rescaled", {"marker": "o", "linestyle": "none"}),
         (rescaled, depth / rescaled.ratio.values, "layers rescaled by $1/c$", {"marker": "s", "linestyle": "none"}),
     ):
         mean, error = (values[..., 1] for values in growth_factors_at_threshold(cube, 1))
         axes.errorbar(c, mean, error, color=LAYER_COLORS[2], markersize=4, capsize=2, label=label, **look)
     axes.axhline(1.0, color="0.5", linestyle=":", linewidth=1)
     axes.set(xscale="log", xlim=(0.85 * float(deep.skip.min()), 1.2 * float(deep.skip.max())), ylim=(0, None))
-    axes.set(xlabel="skip strength $c$ ($L = 3$)", ylabel="growth of layer 2 at the\nthreshold of layer 1")
+    axes.set(xlabel="skip strength $c$ ($L = 3$)", ylabel="growth factor of layer 2\nat the threshold of layer 1")
     axes.set_xticks(deep.skip.values)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter("")

@@ -35,8 +35,7 @@ def draw(cubes):
         paths.plot(simulated[1:], runs[1:], color=color, linewidth=0.7, linestyle=":")
         paths.plot(cube.time[1:], flow[1:], color=color, linewidth=0.9)
         paths.plot([], [], color=color, label=f"layer {layer}")
-        alpha, _ = layer_threshold_and_error(cubes["fig1_onset"].isel(skip=0), layer)
-        _learning_times(order, float(alpha), cube.sel(layer=layer), sound.values, (simulated, runs), color)
+        _learning_times(order, _threshold(cubes, layer), cube.sel(layer=layer), sound.values, (simulated, runs), color)
     for style, label in ((":", "simulation"), ("-", r"$D \to \infty$")):
         paths.plot([], [], color=KEY, linestyle=style, label=label)
     order.plot([], [], "o", color=KEY, markersize=4, label=r"$D \to \infty$, one start")
@@ -50,6 +49,15 @@ def draw(cubes):
     order.set(ylabel=r"time $s$ until the cosine is ½")
     legend_below(figure, (paths, order), ncols=3)
     return figure
+
+
+def numbers(cubes):
+    """The threshold of GAMP of each layer."""
+    return {f"alpha_{layer}": _threshold(cubes, layer) for layer in (1, 2)}
+
+
+def _threshold(cubes, layer):
+    return float(layer_threshold_and_error(cubes["fig1_onset"].isel(skip=0), layer)[0])
 
 
 def _times_of_batches(cube):
