@@ -9,12 +9,22 @@ import pytest
 from aim_tools import amp_settings
 
 from agreement import assert_mean
+from attention_limits.attention_indexed.model.scores import attention
 from attention_limits.attention_indexed.model.sizes import Sizes
 from attention_limits.attention_indexed.two_layers.amp import draw_dataset, run
 from attention_limits.attention_indexed.two_layers.contrasts import basis, contrasts, matrices
 from attention_limits.attention_indexed.two_layers.sampled import SampledLayers
+from attention_limits.attention_indexed.two_layers.sampled_fields_kernels import (
+    SINGULAR,
+    Given,
+    Network,
+    empty_space,
+    energy,
+)
 from attention_limits.attention_indexed.two_layers.two_tokens.softmax import TwoLayers
+from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
+from attention_limits.numerics.simd.float64_lanes import WIDTH, store
 
 pytestmark = pytest.mark.slow
 
@@ -60,6 +70,46 @@ def test_outputs_determine_the_scores_of_the_last_layer_up_to_a_constant(tokens,
             weights = np.exp(0.7 * h) / np.exp(0.7 * h).sum(axis=1, keepdims=True)
             tokens_read = tokens_read * 1.3 + weights @ tokens_read
         np.testing.assert_allclose(contrasts(a[k]), contrasts(h), atol=1e-10)
+
+
+@pytest.mark.parametrize("skip", [1.0, 1.7])
+@pytest.mark.parametrize(("tokens", "layers"), [(2, 2), (3, 2), (4, 2), (3, 3)])
+def test_energies_of_lanes_are_those_of_plain_matrices(tokens, layers, skip):
+    """Energy and y of eight deviations at once, against inverse and determinant of numpy; one of them has a singular matrix."""
+    rng, network = np.random.default_rng(3), Network(basis(tokens), layers, skip, 1.3)
+    size, V = network.basis.shape[0], np.array([0.8, 0.3, 0.5])[:layers]
+    x = rng.standard_normal(((layers - 1) * size, WIDTH))
+    # The first two tokens attend to each other alone: with c = 1 two rows of c I + softmax are equal.
+    exchange = np.zeros((tokens, tokens))
+    exchange[0, 1] = exchange[1, 0] = 1e3
+    x[:size, 5] = contrasts(exchange)
+    given = Given(matrices(rng.standard_normal(size), tokens), 0.5 * rng.standard_normal((layers, size)), np.sqrt(V))
+    given.means[0] = 0.0
+    y, found = np.empty((size, WIDTH)), np.empty((1, WIDTH))
+    _stored_energy(x, given, network, empty_space(tokens), y, found)
+    for lane in range(WIDTH):
+        fields = matrices(given.means[:-1] + given.roots[:-1, None] * x[:, lane].reshape(layers - 1, size), tokens)
+        mixing = np.eye(tokens)
+        for raw in fields:
+            mixing = (attention(mixing @ raw @ mixing.T, 1.3) + skip * np.eye(tokens)) @ mixing
+        det = np.linalg.det(mixing)
+        if det < SINGULAR:
+            assert lane == 5
+            assert skip == 1.0
+            assert found[0, lane] == np.inf
+            assert np.all(y[:, lane] == 0.0)
+            continue
+        back = np.linalg.inv(mixing)
+        expected = (contrasts(back @ given.output @ back.T) - given.means[-1]) / given.roots[-1]
+        np.testing.assert_allclose(y[:, lane], expected, rtol=1e-9, atol=1e-9)
+        total = (tokens + 1) * np.log(det) + 0.5 * np.sum(x[:, lane] ** 2) + 0.5 * np.sum(expected**2)
+        np.testing.assert_allclose(found[0, lane], total, rtol=1e-9)
+    assert np.isinf(found[0, 5]) == (skip == 1.0)
+
+
+@njit(cache=False)
+def _stored_energy(x, given, network, space, y, found):
+    store(found, 0, energy(x, given, network, space, y))
 
 
 @pytest.mark.parametrize("V", [[1.0, 1.0], [0.7, 0.2], [0.02, 0.5], [1e-3, 1e-3]])

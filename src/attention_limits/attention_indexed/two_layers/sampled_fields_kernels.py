@@ -11,6 +11,9 @@ contrasts r_l have the prior N(m_l, V_l I). Let x be the deviations of the contr
 deviations. Given x, the contrasts of layer L are those of B_L^-1 a B_L^-T, and the posterior density of x is
 
     exp(-|x|^2 / 2 - |y(x)|^2 / 2) / |det B_L|^(M + 1),    y = (r_L(x) - m_L) / sqrt(V_L).
+
+The functions take WIDTH deviations x at once, as lanes. For c >= 1 the diagonal of each factor c I + softmax outweighs the rest
+of its row, so elimination needs no pivots, and the determinant is positive.
 """
 
 import math
@@ -20,14 +23,26 @@ import numpy as np
 
 from attention_limits.numerics.compiled import njit
 from attention_limits.numerics.simd.copying_kernels import copy_matrix
+from attention_limits.numerics.simd.float64_lanes import (
+    WIDTH,
+    at_most,
+    bits,
+    exp,
+    full,
+    less,
+    load,
+    maximum,
+    store,
+    where,
+)
 
 ROOT_2 = math.sqrt(2.0)
-# Below this |det B| the density is taken as zero.
+# Below this det B the density is taken as zero.
 SINGULAR = 1e-12
 
 
 class Network(NamedTuple):
-    """The basis E_k (D, M, M), the number of layers L, the skip strength c and beta."""
+    """The basis E_k (D, M, M), the number of layers L, the skip strength c >= 1 and beta."""
 
     basis: np.ndarray
     layers: int
@@ -44,144 +59,169 @@ class Given(NamedTuple):
 
 
 class Space(NamedTuple):
-    """Work space of `last_layer`, M x M: `mix` B_l, `raw` and final `scores` of a layer, an `other` one, the `inverse` of B_L."""
+    """Work space of `last_layer`, rows (M M, WIDTH): `mix` B_l and its `inverse`, a `factor` B_(l+1) B_l^-1 with the inverse
+    `back`, `raw` scores, and an `other` matrix."""
 
     mix: np.ndarray
-    raw: np.ndarray
-    scores: np.ndarray
-    other: np.ndarray
     inverse: np.ndarray
+    factor: np.ndarray
+    back: np.ndarray
+    raw: np.ndarray
+    other: np.ndarray
 
 
 @njit
 def empty_space(tokens):
     """A work space for M = `tokens`."""
-    shape = (tokens, tokens)
-    return Space(np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape))
+    shape = (tokens * tokens, WIDTH)
+    return Space(np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape))
 
 
 @njit(error_model="numpy")
-def _sandwich(left, middle, other, result):
-    """Write `left` `middle` `left`^T into `result`, by `other`; all (M, M)."""
-    tokens = left.shape[0]
+def _multiply(left, right, tokens, result):
+    """Write the product of `left` and `right` into `result`, all rows (M M, WIDTH); M = `tokens`."""
     for i in range(tokens):
         for j in range(tokens):
-            total = 0.0
-            for k in range(tokens):
-                total += left[i, k] * middle[k, j]
-            other[i, j] = total
-    for i in range(tokens):
-        for j in range(tokens):
-            total = 0.0
-            for k in range(tokens):
-                total += other[i, k] * left[j, k]
-            result[i, j] = total
+            total = load(left, i * tokens) * load(right, j)
+            for k in range(1, tokens):
+                total = total + load(left, i * tokens + k) * load(right, k * tokens + j)
+            store(result, i * tokens + j, total)
 
 
 @njit(error_model="numpy")
-def _mix(network, space):
-    """Replace B in `space.mix` by (c I + softmax_rows(beta scores)) B."""
-    scores, other, mix = space.scores, space.other, space.mix
-    tokens = mix.shape[0]
+def _multiply_transposed(left, right, tokens, result):
+    """As `_multiply`, with the transpose of `right`, for a product that is symmetric."""
     for i in range(tokens):
-        largest = scores[i, 0]
+        for j in range(i + 1):
+            total = load(left, i * tokens) * load(right, j * tokens)
+            for k in range(1, tokens):
+                total = total + load(left, i * tokens + k) * load(right, j * tokens + k)
+            store(result, i * tokens + j, total)
+            store(result, j * tokens + i, total)
+
+
+@njit(error_model="numpy")
+def _raw_scores(x, layer, given, basis, raw):
+    """Write the raw scores of a `layer` at the deviations x (F, WIDTH) into rows `raw` (M M, WIDTH)."""
+    size, tokens = basis.shape[0], basis.shape[1]
+    for i in range(tokens):
+        for j in range(i + 1):
+            mean = 0.0
+            for k in range(size):
+                mean += given.means[layer, k] * basis[k, i, j]
+            total = full(ROOT_2 * mean)
+            for k in range(size):
+                total = total + (ROOT_2 * given.roots[layer] * basis[k, i, j]) * load(x, layer * size + k)
+            store(raw, i * tokens + j, total)
+            store(raw, j * tokens + i, total)
+
+
+@njit(error_model="numpy")
+def _attend(scores, network, tokens):
+    """Replace rows `scores` (M M, WIDTH) by c I + softmax_rows(beta scores)."""
+    for first in range(0, tokens * tokens, tokens):
+        largest = load(scores, first)
         for j in range(1, tokens):
-            largest = max(largest, scores[i, j])
-        total = 0.0
+            largest = maximum(largest, load(scores, first + j))
+        total = full(0.0)
         for j in range(tokens):
-            scores[i, j] = math.exp(network.beta * (scores[i, j] - largest))
-            total += scores[i, j]
+            weight = exp(network.beta * (load(scores, first + j) - largest))
+            store(scores, first + j, weight)
+            total = total + weight
+        inverse = 1.0 / total
         for j in range(tokens):
-            scores[i, j] /= total
-        scores[i, i] += network.skip
-    for i in range(tokens):
-        for j in range(tokens):
-            total = 0.0
-            for k in range(tokens):
-                total += scores[i, k] * mix[k, j]
-            other[i, j] = total
-    copy_matrix(other, mix)
+            store(scores, first + j, load(scores, first + j) * inverse)
+        diagonal = first + first // tokens
+        store(scores, diagonal, load(scores, diagonal) + network.skip)
 
 
 @njit(error_model="numpy")
-def _invert(matrix, inverse):
-    """Write the inverse of `matrix` (M, M), which is overwritten, by elimination with pivots; returns the determinant."""
-    tokens = matrix.shape[0]
-    inverse[:] = 0.0
-    for i in range(tokens):
-        inverse[i, i] = 1.0
-    det = 1.0
+def _invert(matrix, tokens, inverse):
+    """Write the inverse of rows `matrix` (M M, WIDTH), M = `tokens`, by elimination without pivots; returns the determinant."""
+    copy_matrix(matrix, inverse)
+    det = full(1.0)
     for k in range(tokens):
-        pivot = k
-        for i in range(k + 1, tokens):
-            if abs(matrix[i, k]) > abs(matrix[pivot, k]):
-                pivot = i
-        if pivot != k:
-            det = -det
-            for j in range(tokens):
-                matrix[k, j], matrix[pivot, j] = matrix[pivot, j], matrix[k, j]
-                inverse[k, j], inverse[pivot, j] = inverse[pivot, j], inverse[k, j]
-        det *= matrix[k, k]
-        if matrix[k, k] == 0.0:
-            return 0.0
-        scale = 1.0 / matrix[k, k]
+        pivot = load(inverse, k * tokens + k)
+        det = det * pivot
+        scale = 1.0 / pivot
+        store(inverse, k * tokens + k, full(1.0))
         for j in range(tokens):
-            matrix[k, j] *= scale
-            inverse[k, j] *= scale
+            store(inverse, k * tokens + j, load(inverse, k * tokens + j) * scale)
         for i in range(tokens):
             if i != k:
-                factor = matrix[i, k]
+                factor = load(inverse, i * tokens + k)
+                store(inverse, i * tokens + k, full(0.0))
                 for j in range(tokens):
-                    matrix[i, j] -= factor * matrix[k, j]
-                    inverse[i, j] -= factor * inverse[k, j]
+                    place = i * tokens + j
+                    store(inverse, place, load(inverse, place) - factor * load(inverse, k * tokens + j))
     return det
 
 
 @njit(error_model="numpy")
 def last_layer(x, given, network, space, y):
-    """Write y (D,) of the deviations x ((L - 1) D,) of the other layers of a `network`, with the work space `space`.
+    """Write y (D, WIDTH) of the deviations x ((L - 1) D, WIDTH) of the other layers of a `network`, with the work space `space`.
 
-    Returns log |det B_L|, or -inf where B_L is singular; `given` is the output and the prior.
+    Returns det B_L, lanes; it is zero, and y too, where it is below SINGULAR. `given` is the output and the prior.
     """
-    basis, mix, raw = network.basis, space.mix, space.raw
-    size, tokens = basis.shape[0], basis.shape[1]
+    basis, raw, other = network.basis, space.raw, space.other
+    mix, inverse, factor, back = space.mix, space.inverse, space.factor, space.back
+    size, tokens, last = basis.shape[0], basis.shape[1], network.layers - 1
+    det = full(1.0)
+    for layer in range(last):
+        if layer == 0:
+            _raw_scores(x, layer, given, basis, factor)
+        else:
+            _raw_scores(x, layer, given, basis, raw)
+            _multiply(mix, raw, tokens, other)
+            _multiply_transposed(other, mix, tokens, factor)
+        _attend(factor, network, tokens)
+        det = det * _invert(factor, tokens, back)
+        if layer == 0:
+            copy_matrix(factor, mix)
+            copy_matrix(back, inverse)
+        else:
+            _multiply(factor, mix, tokens, other)
+            copy_matrix(other, mix)
+            _multiply(inverse, back, tokens, other)
+            copy_matrix(other, inverse)
     for i in range(tokens):
         for j in range(tokens):
-            mix[i, j] = 1.0 if i == j else 0.0
-    for layer in range(network.layers - 1):
-        raw[:] = 0.0
-        for k in range(size):
-            r = ROOT_2 * (given.means[layer, k] + given.roots[layer] * x[layer * size + k])
-            for i in range(tokens):
-                for j in range(tokens):
-                    raw[i, j] += r * basis[k, i, j]
-        _sandwich(mix, raw, space.other, space.scores)
-        _mix(network, space)
-    det = _invert(mix, space.inverse)
-    if not abs(det) > SINGULAR:
-        return -np.inf
-    _sandwich(space.inverse, given.output, space.other, space.scores)
+            total = full(0.0)
+            for k in range(tokens):
+                total = total + given.output[k, j] * load(inverse, i * tokens + k)
+            store(other, i * tokens + j, total)
+    _multiply_transposed(other, inverse, tokens, raw)
+    scale = 1.0 / given.roots[last]
     for k in range(size):
-        total = 0.0
+        total = full(-given.means[last, k] * scale)
         for i in range(tokens):
             for j in range(tokens):
-                total += basis[k, i, j] * space.scores[i, j]
-        y[k] = (total / ROOT_2 - given.means[network.layers - 1, k]) / given.roots[network.layers - 1]
-    return math.log(abs(det))
+                total = total + (scale / ROOT_2 * basis[k, i, j]) * load(raw, i * tokens + j)
+        store(y, k, total)
+    # Not below: a pivot of zero leaves no number.
+    det = where(at_most(SINGULAR, det), det, 0.0)
+    singular = less(det, SINGULAR)
+    if bits(singular) != 0:
+        for k in range(size):
+            store(y, k, where(singular, 0.0, load(y, k)))
+    return det
+
+
+@njit(error_model="numpy")
+def half_squares(x):
+    """|x|^2 / 2 of rows x (n, WIDTH), lanes."""
+    total = full(0.0)
+    for k in range(x.shape[0]):
+        total = total + load(x, k) * load(x, k)
+    return 0.5 * total
 
 
 @njit(error_model="numpy")
 def energy(x, given, network, space, y):
-    """-log of the posterior density of x, up to a constant; infinite where B_L is singular.
+    """-log of the posterior density of x, lanes, up to a constant; infinite where B_L is singular.
 
-    Writes y (D,). The arguments `given`, `network` and `space` are those of `last_layer`.
+    Writes y (D, WIDTH). The arguments `given`, `network` and `space` are those of `last_layer`.
     """
-    log_det = last_layer(x, given, network, space, y)
-    if log_det == -np.inf:
-        return np.inf
-    total = (network.basis.shape[1] + 1) * log_det
-    for k in range(x.size):
-        total += 0.5 * x[k] * x[k]
-    for k in range(y.size):
-        total += 0.5 * y[k] * y[k]
-    return total
+    det = last_layer(x, given, network, space, y)
+    value = (network.basis.shape[1] + 1.0) * math.log(maximum(det, SINGULAR)) + half_squares(x) + half_squares(y)
+    return where(less(det, SINGULAR), math.inf, value)
