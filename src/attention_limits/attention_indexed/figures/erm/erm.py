@@ -44,6 +44,7 @@ def draw(cubes):
 def numbers(cubes):
     """The largest ratio of the best decay to Bayes with noise, and exact recovery without it, in equations per entry."""
     noisy, clean = of(cubes["erm_linear_best"], "erm_optimal_decay"), cubes["erm_softmax"]
+    noisy = noisy.sel(score_noise=noisy.score_noise > 0)
     ratio = _ratio(noisy).where(passed(noisy, "mse", unique=True) == 1)
     ends = of(clean, "erm_state_evolution").isel(weight_decay=0, replica=0, alpha=0)
     found = {"decay": ends.exact_recovery, "bayes": ends.recovery_threshold}

@@ -42,7 +42,7 @@ def numbers(cubes):
 def _errors(axes, cube, title):
     for branch in cube.branch.values:
         axes.plot(*_sides(cube.alpha, cube.mmse_by_branch.sel(branch=branch)), color="0.75", linewidth=4)
-    axes.plot(*_sides(cube.alpha, cube.mmse), color=COLORS["uninformed"], label="message passing, from no knowledge")
+    axes.plot(*_sides(cube.alpha, cube.mmse), color=COLORS["uninformed"], label="message passing, uninformed start")
     best = cube.mmse_bayes.where(cube.decided == 1)
     axes.plot(*_sides(cube.alpha, best), color=COLORS["bayes"], linestyle="--", label="Bayes-optimal")
     axes.set(title=title, yscale="log", ylim=(5e-3, 1.5))
@@ -56,8 +56,8 @@ def _sides(alpha, values):
 
 def _entropies(axes, cube):
     """Solutions that message passing reaches are of the uninformed branch; beside them the others are of the informed one."""
-    # The line of message passing, from no knowledge, has its entry above.
-    starts = {"uninformed": None, "informed": "from the teacher"}
+    # The line of message passing, the uninformed start, has its entry above.
+    starts = {"uninformed": None, "informed": "informed start"}
     for branch, (start, label) in enumerate(starts.items(), 1):
         color = COLORS[start]
         values = cube.free_entropy_by_branch.sel(branch=branch).where(cube.solutions > 1)

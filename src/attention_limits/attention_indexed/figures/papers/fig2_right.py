@@ -62,8 +62,8 @@ def draw(cubes):
         for panel in (axes, below):
             panel.set(xlabel=r"equations per distinct entry of $S$, $\alpha (M^2 + M - 2)$", xlim=(0, 1.2))
         if set(published) - {tokens}:
-            others = " and ".join(str(number) for number in published)
-            axes.set_title(f"{axes.get_title()};\ncrosses: $M =$ {others}")
+            others = "$ and $".join(str(number) for number in published)
+            axes.set_title(f"{axes.get_title()};\ncrosses: $M = {others}$")
     panels[0].set(ylabel=ESTIMATION, ylim=(0, None))
     outputs[0].set(ylabel=GENERALISATION, ylim=(0, None))
     legend_below(figure, (panels, outputs))
