@@ -1,5 +1,7 @@
 """Error of the couplings and excess loss against the mean Hamming distance of the data."""
 
+from matplotlib.ticker import FixedLocator
+
 from attention_limits.plotting import BLUE, VERMILLION, WIDE, house_style, legend_below, new_figure, points
 from attention_limits.potts_mlm.figures.shared import DISTANCE_LABEL
 from attention_limits.potts_mlm.readings import good, of_chosen
@@ -8,6 +10,8 @@ _LOOKS = {
     "distance_map_gaussian": (BLUE, "o", "Gaussian J"),
     "distance_map_contact": (VERMILLION, "s", "contact J"),
 }
+# Of the excess loss, which spans less than a decade at some scales.
+TICKS = (0.1, 0.2, 0.5, 0.8, 1, 1.2, 1.5, 2, 3, 5, 10, 20)
 
 
 @house_style
@@ -43,6 +47,9 @@ def draw(cubes):
     errors.set(xlabel=DISTANCE_LABEL, ylabel=rf"error of the couplings ($M = {samples:g}$)", yscale="log")
     excess.axhline(1.0, color="0.4", linewidth=1.0, linestyle="--", label=r"$P/(2ML)$")
     excess.set(xlabel=DISTANCE_LABEL, ylabel=r"excess test loss over $P/(2ML)$", yscale="log")
+    excess.yaxis.set_major_locator(FixedLocator(TICKS))
+    excess.yaxis.set_major_formatter("{x:g}")
+    excess.yaxis.set_minor_formatter("")
     beta.set(xlabel=DISTANCE_LABEL, ylabel=r"inverse temperature $\beta$", ylim=(0, None))
     legend_below(figure, (errors, excess), ncols=7)
     return figure
