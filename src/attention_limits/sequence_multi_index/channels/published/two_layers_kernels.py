@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from attention_limits.numerics.compiled import njit
+from attention_limits.numerics.simd.float64_lanes import WIDTH, exp, load, store, with_sign
 
 # Nodes of the rule, in units of half of the width of a region: inner and outer ones on the axes, and corners.
 _INNER, _OUTER, _CORNER = math.sqrt(9.0 / 70.0), math.sqrt(9.0 / 10.0), math.sqrt(9.0 / 19.0)
@@ -21,11 +22,22 @@ _INNER, _OUTER, _CORNER = math.sqrt(9.0 / 70.0), math.sqrt(9.0 / 10.0), math.sqr
 _SEVEN = (-3816.0 / 19683.0, 980.0 / 6561.0, 1020.0 / 19683.0, 200.0 / 19683.0, 6859.0 / 78732.0)
 _FIVE = (-971.0 / 729.0, 245.0 / 486.0, 65.0 / 1458.0, 25.0 / 729.0)
 _RATIO = (_INNER / _OUTER) ** 2
+# The nodes beside the centre in two groups, (group, side, 1, WIDTH): inner and outer ones on the axes; pairs and corners.
+_BOTH, _NONE = [1.0, -1.0], [0.0, 0.0]
+OFFSETS = np.array(
+    [
+        [_INNER * np.array(_BOTH + _NONE + _NONE + _NONE) + _OUTER * np.array(_NONE + _NONE + _BOTH + _NONE)],
+        [_INNER * np.array(_NONE + _BOTH + _NONE + _NONE) + _OUTER * np.array(_NONE + _NONE + _NONE + _BOTH)],
+        [np.repeat([_OUTER, _CORNER], 4) * [1, 1, -1, -1, 1, 1, -1, -1]],
+        [np.repeat([_OUTER, _CORNER], 4) * [1, -1, 1, -1, 1, -1, 1, -1]],
+    ]
+).reshape(2, 2, 1, WIDTH)
+SECOND_LANE = np.eye(WIDTH)[1:2]
 
 
 @njit
 def weight_at(first, second, u_1, u_2, omega_11, omega_12, omega_21, omega_22, v_1, v_2, skip, beta):
-    """w and the four components of V^-1 (h - omega) w, layer by layer.
+    """w and the four components of V^-1 (h - omega) w, layer by layer; numbers, or lanes if `first` and `second` are lanes.
 
     Parameters
     ----------
@@ -39,61 +51,72 @@ def weight_at(first, second, u_1, u_2, omega_11, omega_12, omega_21, omega_22, v
         Diagonal of V.
     skip, beta : float
     """
-    s_12 = 1.0 / (1.0 + math.exp(beta * first * (first - second)))
-    s_21 = 1.0 / (1.0 + math.exp(beta * second * (second - first)))
-    a, d = 1.0 - s_12 + skip, 1.0 - s_21 + skip
-    determinant = a * d - s_12 * s_21
-    last_1, last_2 = (d * u_1 - s_12 * u_2) / determinant, (a * u_2 - s_21 * u_1) / determinant
+    s_12 = 1.0 / (1.0 + exp(beta * first * (first - second)))
+    s_21 = 1.0 / (1.0 + exp(beta * second * (second - first)))
+    a, d = 1.0 + skip - s_12, 1.0 + skip - s_21
+    inverse, to_1, to_2 = 1.0 / (a * d - s_12 * s_21), 1.0 / v_1, 1.0 / v_2
+    last_1, last_2 = (d * u_1 - s_12 * u_2) * inverse, (a * u_2 - s_21 * u_1) * inverse
     x_1, x_2 = first - omega_11, second - omega_12
-    own = (x_1 * x_1 + x_2 * x_2) / v_1
-    plus_1, plus_2, minus_1, minus_2 = last_1 - omega_21, last_2 - omega_22, -last_1 - omega_21, -last_2 - omega_22
-    plus = math.exp(-0.5 * (own + (plus_1 * plus_1 + plus_2 * plus_2) / v_2)) / abs(determinant)
-    minus = math.exp(-0.5 * (own + (minus_1 * minus_1 + minus_2 * minus_2) / v_2)) / abs(determinant)
+    own = (x_1 * x_1 + x_2 * x_2) * to_1
+    plus_1, plus_2, minus_1, minus_2 = last_1 - omega_21, last_2 - omega_22, last_1 + omega_21, last_2 + omega_22
+    scale = with_sign(inverse, 1.0)
+    plus = exp(-0.5 * (own + (plus_1 * plus_1 + plus_2 * plus_2) * to_2)) * scale
+    minus = exp(-0.5 * (own + (minus_1 * minus_1 + minus_2 * minus_2) * to_2)) * scale
     both = plus + minus
     return (
         both,
-        both * x_1 / v_1,
-        both * x_2 / v_1,
-        (plus * plus_1 + minus * minus_1) / v_2,
-        (plus * plus_2 + minus * minus_2) / v_2,
+        both * x_1 * to_1,
+        both * x_2 * to_1,
+        (plus * plus_1 - minus * minus_1) * to_2,
+        (plus * plus_2 - minus * minus_2) * to_2,
     )
 
 
-@njit
-def _add(first, second, p, total):
-    """Add the components of V^-1 (h - omega) w to `total` (4,); p are the further arguments of `weight_at`."""
+@njit(inline="always")
+def _store_weights(first, second, p, found, row):
+    """Write the components of V^-1 (h - omega) w at lanes of fields into `found` (4, 5, WIDTH) at `row`; p are the further
+    arguments of `weight_at`."""
     _, g_1, g_2, g_3, g_4 = weight_at(first, second, p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9])
-    total[0] += g_1
-    total[1] += g_2
-    total[2] += g_3
-    total[3] += g_4
+    store(found[0], row, g_1)
+    store(found[1], row, g_2)
+    store(found[2], row, g_3)
+    store(found[3], row, g_4)
 
 
 @njit
-def _rule(box, p, sums, values, errors):
-    """Integrals (4,) over a rectangle, box = (x, y, half width, half height), and their errors; returns the side to halve."""
-    x, y, width, height = box
-    sums[:] = 0.0
-    _add(x, y, p, sums[0])
-    for sign in (1.0, -1.0):
-        _add(x + sign * _INNER * width, y, p, sums[1])
-        _add(x, y + sign * _INNER * height, p, sums[2])
-        _add(x + sign * _OUTER * width, y, p, sums[3])
-        _add(x, y + sign * _OUTER * height, p, sums[4])
-        for other in (1.0, -1.0):
-            _add(x + sign * _OUTER * width, y + other * _OUTER * height, p, sums[5])
-            _add(x + sign * _CORNER * width, y + other * _CORNER * height, p, sums[6])
-    area, along_x, along_y = 4.0 * width * height, 0.0, 0.0
-    for j in range(4):
-        centre, x_inner, y_inner, x_outer, y_outer, pairs, corners = sums[:, j]
-        inner, outer = x_inner + y_inner, x_outer + y_outer
-        seven = _SEVEN[0] * centre + _SEVEN[1] * inner + _SEVEN[2] * outer + _SEVEN[3] * pairs + _SEVEN[4] * corners
-        five = _FIVE[0] * centre + _FIVE[1] * inner + _FIVE[2] * outer + _FIVE[3] * pairs
-        values[j] = area * seven
-        errors[j] = area * abs(seven - five)
-        along_x += abs(x_inner - 2.0 * centre - _RATIO * (x_outer - 2.0 * centre))
-        along_y += abs(y_inner - 2.0 * centre - _RATIO * (y_outer - 2.0 * centre))
-    return 1 if along_y > along_x else 0
+def _rules(boxes, first, second, p, found, values, errors, sides):
+    """Integrals (regions, 4) over the regions `first` and `second`, and their errors; writes the side of each to halve.
+
+    `boxes` (regions, 4) hold x, y, half width and half height; `found` (4, 5, WIDTH) is a work space.
+    """
+    for number, region in enumerate((first, second)):
+        x, y, width, height = boxes[region, 0], boxes[region, 1], boxes[region, 2], boxes[region, 3]
+        for group in range(2):
+            across, along = load(OFFSETS[group, 0], 0), load(OFFSETS[group, 1], 0)
+            _store_weights(x + width * across, y + height * along, p, found, 2 * number + group)
+    # The first lane of the last group is the centre of the first region, the second lane that of the second one.
+    is_second = load(SECOND_LANE, 0)
+    x_1, x_2, y_1, y_2 = boxes[first, 0], boxes[second, 0], boxes[first, 1], boxes[second, 1]
+    _store_weights(x_1 + (x_2 - x_1) * is_second, y_1 + (y_2 - y_1) * is_second, p, found, 4)
+    for number, region in enumerate((first, second)):
+        area, along_x, along_y = 4.0 * boxes[region, 2] * boxes[region, 3], 0.0, 0.0
+        for j in range(4):
+            axes, rest, centre = found[j, 2 * number], found[j, 2 * number + 1], found[j, 4, number]
+            x_inner, y_inner, x_outer, y_outer = (
+                axes[0] + axes[1],
+                axes[2] + axes[3],
+                axes[4] + axes[5],
+                axes[6] + axes[7],
+            )
+            pairs, corners = rest[0] + rest[1] + rest[2] + rest[3], rest[4] + rest[5] + rest[6] + rest[7]
+            inner, outer = x_inner + y_inner, x_outer + y_outer
+            seven = _SEVEN[0] * centre + _SEVEN[1] * inner + _SEVEN[2] * outer + _SEVEN[3] * pairs + _SEVEN[4] * corners
+            five = _FIVE[0] * centre + _FIVE[1] * inner + _FIVE[2] * outer + _FIVE[3] * pairs
+            values[region, j] = area * seven
+            errors[region, j] = area * abs(seven - five)
+            along_x += abs(x_inner - 2.0 * centre - _RATIO * (x_outer - 2.0 * centre))
+            along_y += abs(y_inner - 2.0 * centre - _RATIO * (y_outer - 2.0 * centre))
+        sides[region] = 1 if along_y > along_x else 0
 
 
 @njit
@@ -121,10 +144,10 @@ def adaptive_numerator(reach, tolerance, boxes, parameters, result):
         Whether the errors met the tolerance. A rule whose nodes all miss a narrow weight sees no error.
     """
     most = len(boxes)
-    values, errors, sums = np.empty((most, 4)), np.empty((most, 4)), np.empty((7, 4))
+    values, errors, found = np.empty((most, 4)), np.empty((most, 4)), np.empty((4, 5, WIDTH))
     sides, keys, heap = np.empty(most, np.int64), np.empty(most), np.empty(most, np.int64)
     boxes[0] = 0.0, 0.0, reach, reach
-    sides[0] = _rule(boxes[0], parameters, sums, values[0], errors[0])
+    _rules(boxes, 0, 0, parameters, found, values, errors, sides)
     keys[0], heap[0], count = errors[0].max(), 0, 1
     total, error = values[0].copy(), errors[0].copy()
     while True:
@@ -143,8 +166,8 @@ def adaptive_numerator(reach, tolerance, boxes, parameters, result):
         for j in range(4):
             total[j] -= values[worst, j]
             error[j] -= errors[worst, j]
+        _rules(boxes, worst, new, parameters, found, values, errors, sides)
         for k in (worst, new):
-            sides[k] = _rule(boxes[k], parameters, sums, values[k], errors[k])
             keys[k] = errors[k].max()
             for j in range(4):
                 total[j] += values[k, j]
