@@ -68,6 +68,8 @@ def _instances(axes, cube, there):
             label=None if chain else "one single chain",
         )  # fmt: skip
     for number, beta in zip(numbers, cube.beta.values, strict=True):
-        axes.annotate(rf"$\beta = {beta:.3g}$", (number, 0.03), rotation=90, fontsize=7, ha="center", color=KEY)
+        axes.annotate(
+            rf"$\beta = {beta:.3g}$", (number, 0.98), rotation=90, fontsize=7, ha="center", va="top", color=KEY
+        )
     axes.axhline(float(cube.distance), color="0.8", linewidth=0.8, zorder=0)
     axes.set(xlabel="instance of the couplings", ylabel=DISTANCE_LABEL, ylim=(0, 1), xticks=numbers)

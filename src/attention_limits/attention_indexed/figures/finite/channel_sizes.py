@@ -49,7 +49,7 @@ def draw(cubes):
                 shift, place + STEP * (number - 1), xerr=error, fmt=marker, color=color,
                 markersize=4, capsize=2, elinewidth=1, label=None if place else LABELS[kind],
             )  # fmt: skip
-            table.text(number, place, f"{normal_number(*found[kind]):+.1f}", ha="center", va="center", fontsize=7.5)
+            table.text(number, place, _signed(normal_number(*found[kind])), ha="center", va="center", fontsize=7.5)
         if place % 2:
             for part in (axes, table):
                 part.axhspan(place - 0.5, place + 0.5, color="0.95", linewidth=0, zorder=0)
@@ -91,12 +91,17 @@ def _name(cube):
     return f"{kind}{model(cube, 'channel')}" + (rf", $\Delta = {noise:g}$" if noise else "")
 
 
+def _signed(number):
+    """One decimal with the sign, the minus of a formula."""
+    return f"{number:+.1f}".replace("-", "−")
+
+
 def _summary(table, found):
     """Heads of the columns of normal deviations; below them both tests of all rows."""
     for number, kind in enumerate(LOOKS):
         tests = overall([normal_number(*part[kind]) for part in found])
         (squares, unlikely), (signed, twosided) = tests["squares"], tests["signed"]
-        texts = (f"{squares:.1f} / {len(found)}", f"{unlikely:.2g}", f"{signed:+.1f}", f"{twosided:.2g}")
+        texts = (f"{squares:.1f} / {len(found)}", f"{unlikely:.2g}", _signed(signed), f"{twosided:.2g}")
         for below, text in enumerate(texts):
             table.text(number, len(found) + below, text, ha="center", va="center", fontsize=7.5)
     table.axhline(len(found) - 0.5, color="0.4", linewidth=0.8)

@@ -39,7 +39,7 @@ def draw(cubes):
     for style, label in ((":", "simulation"), ("-", r"$D \to \infty$")):
         paths.plot([], [], color=KEY, linestyle=style, label=label)
     order.plot([], [], "o", color=KEY, markersize=4, label=r"$D \to \infty$, one start")
-    order.plot([], [], "s", color=KEY, markersize=4, label="simulation, one start")
+    order.plot([], [], "s", color=KEY, markersize=4, label="simulation, one start (moved to the right)")
     paths.axhline(LEARNED, color="0.8", linewidth=0.8, zorder=0)
     paths.set(xscale="log", xlabel="time $s$", ylabel=r"$|\cos(W_\ell, W_\ell^\star)|$", ylim=(0, 1.03))
     order.set(yscale="log", xlim=(0, 0.9), xlabel=r"threshold of GAMP $\alpha_\ell$")

@@ -19,7 +19,8 @@ def draw(cubes):
     figure, axes = new_figure(2, 2, MIDDLE, 6.2, sharex=True)
     colors = ListedColormap([REGIONS[code][0] for code in sorted(REGIONS)])
     norm = BoundaryNorm(np.arange(-0.5, 8.0), 8)
-    codes = set()
+    codes, angles = set(), {name: _angle(cubes[name]) for name in PANELS}
+    limits = _limits(angles.values())
     for (top, bottom), (name, title) in zip(axes.T, PANELS.items(), strict=True):
         cube = cubes[name]
         region = cube.region.transpose("replica", "omega", "a").values
@@ -28,9 +29,7 @@ def draw(cubes):
         row, column = np.nonzero((region != region[0]).any(axis=0) | _open(cube))
         flagged_points(top, cube.a.values[column], cube.omega.values[row], NEUTRAL, UNDECIDED)
         top.set(title=f"$M = 3$, {title}", ylabel=r"weight of the positional part $\omega$")
-        shown = bottom.pcolormesh(
-            cube.a, cube.omega, _angle(cube), cmap="cividis", vmin=-15.0, vmax=5.0, rasterized=True
-        )
+        shown = bottom.pcolormesh(cube.a, cube.omega, angles[name], cmap="cividis", **limits, rasterized=True)
         bottom.set(xlabel="strength of the positional part $a$", ylabel=r"weight of the positional part $\omega$")
     figure.colorbar(shown, ax=axes[1], label="angle of the lowest\npositional minimum to $p_1$ (degrees)")
     patches = [Patch(color=REGIONS[code][0], label=REGIONS[code][1]) for code in REGIONS if code in codes]
@@ -45,6 +44,12 @@ def _open(cube):
     """Points at which the search of some replica is undecided: array (omega, a)."""
     left = (cube.minima_undecided > 0) | ~cube.minima_on_sphere.astype(bool)
     return left.any("replica").transpose("omega", "a").values
+
+
+def _limits(angles):
+    """Ends of the colours of all angles (degrees), at whole degrees; zero is among the colours."""
+    known = np.concatenate([angle[np.isfinite(angle)] for angle in angles])
+    return {"vmin": np.floor(min([-1.0, *known])), "vmax": np.ceil(max([0.0, *known.round(2)]))}
 
 
 def _angle(cube):
