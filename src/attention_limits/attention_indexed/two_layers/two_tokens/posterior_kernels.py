@@ -60,6 +60,8 @@ IMBALANCE = 2e-3
 # Largest accepted weight at the border, relative to the largest.
 BORDER = 1e-7
 WIDENINGS = 4
+# For c < 1 a side of the line is not refined where its share of the integral is below exp(-FAINT).
+FAINT = 40.0
 
 # Indices of the moments of one output: log Z; whitened means and, by layer, their summed mean squares.
 LOG_Z, Z_X_S, Z_X_D, Z_Y_S, Z_Y_D, Z_SQUARES_1, Z_SQUARES_2 = range(7)
@@ -137,15 +139,22 @@ def _sums(output, lattice, best, out):
 
 
 @njit(error_model="numpy")
+def _log_integral(output, box, size, best, sums):
+    """log of the integral that the sums of a lattice of `size` nodes per direction estimate."""
+    # du_s du_d = 2 du_1 du_2; the weight on a side of the line holds its own Jacobian.
+    cell = (2.0 if output.side == 0.0 else 1.0) * (2.0 * box[HALF_1] / size) * (2.0 * box[HALF_2] / size)
+    return best + math.log(sums[SUM] * cell / (output.skip + 1.0))
+
+
+@njit(error_model="numpy")
 def _resolve(output, box, lattice, best, sums):
-    """Widens the box and refines the lattice until it resolves the density, whose sums it writes; returns whether it does, the
-    largest log of the density, and the last number of nodes per direction."""
+    """Widens the box and refines the lattice until it resolves the density, whose sums it rewrites; returns whether it does, and
+    the log of the integral."""
     size, widenings = NODES, 0
     while True:
-        _sums(output, lattice, best, sums)
         inside = sums[AT_BORDER] <= BORDER
         if inside and sums[ROWS] <= IMBALANCE and sums[COLUMNS] <= IMBALANCE:
-            return True, best, size
+            return True, _log_integral(output, box, size, best, sums)
         if not inside and widenings < WIDENINGS:
             widenings += 1
             box[HALF_1] *= 1.5
@@ -154,31 +163,32 @@ def _resolve(output, box, lattice, best, sums):
             size *= 2
             lattice = empty_lattice(size)
         else:
-            return False, best, size
+            return False, _log_integral(output, box, size, best, sums)
         best = fill(output, box, lattice)
-
-
-@njit(error_model="numpy")
-def _integral(output, box, sums):
-    """Writes the sums of the lattice that a first box leads to; returns whether it is resolved, and the log of the integral."""
-    lattice = empty_lattice(NODES)
-    best = zoom(output, box, lattice)
-    resolved, best, size = _resolve(output, box, lattice, best, sums)
-    # du_s du_d = 2 du_1 du_2; the weight on a side of the line holds its own Jacobian.
-    cell = (2.0 if output.side == 0.0 else 1.0) * (2.0 * box[HALF_1] / size) * (2.0 * box[HALF_2] / size)
-    return resolved, best + math.log(sums[SUM] * cell / (output.skip + 1.0))
+        _sums(output, lattice, best, sums)
 
 
 @njit(error_model="numpy")
 def _both_sides(a_s, a_d, mean, variances, skip, beta, sums):
-    """As `_integral` for c < 1: both sides of the line where e = 0, each with the share of its integral in the sums."""
+    """For c < 1: both sides of the line where e = 0, each with the share of its integral in the `sums`; returns whether they are
+    resolved, and the log of the integral."""
     half_s, half_d = RANGE * math.sqrt(variances[0]), RANGE * math.sqrt(variances[1])
-    box, found = np.empty(4), np.zeros((2, SUMS))
-    logs, resolved = np.full(2, -np.inf), np.ones(2, np.bool_)
+    boxes, found, lattices = np.empty((2, 4)), np.zeros((2, SUMS)), (empty_lattice(NODES), empty_lattice(NODES))
+    logs, bests, resolved = np.full(2, -np.inf), np.empty(2), np.ones(2, np.bool_)
     for k in range(2):
         output = Output(a_s, a_d, mean, 1.0 / variances, skip, beta, 2.0 * k - 1.0)
-        if box_of_side(output, half_s, half_d, box):
-            resolved[k], logs[k] = _integral(output, box, found[k])
+        if box_of_side(output, half_s, half_d, boxes[k]):
+            bests[k] = zoom(output, boxes[k], lattices[k])
+            _sums(output, lattices[k], bests[k], found[k])
+            logs[k] = _log_integral(output, boxes[k], NODES, bests[k], found[k])
+    seen = max(logs[0], logs[1]) - FAINT
+    for k in range(2):
+        if logs[k] > -np.inf:
+            # Not worth a finer lattice.
+            resolved[k] = False
+            if logs[k] >= seen:
+                output = Output(a_s, a_d, mean, 1.0 / variances, skip, beta, 2.0 * k - 1.0)
+                resolved[k], logs[k] = _resolve(output, boxes[k], lattices[k], bests[k], found[k])
     largest = max(logs[0], logs[1])
     total = math.exp(logs[0] - largest) + math.exp(logs[1] - largest)
     sums[:] = 0.0
@@ -201,7 +211,10 @@ def _posterior(a_s, a_d, mean, variances, skip, beta, out):
         half = RANGE * 0.5 * math.sqrt(variances[0] + variances[1])
         box = np.array([0.5 * (mean[0] + mean[1]), 0.5 * (mean[0] - mean[1]), half, half])
         output = Output(a_s, a_d, mean, 1.0 / variances, skip, beta, 0.0)
-        resolved, log_z = _integral(output, box, sums)
+        lattice = empty_lattice(NODES)
+        best = zoom(output, box, lattice)
+        _sums(output, lattice, best, sums)
+        resolved, log_z = _resolve(output, box, lattice, best, sums)
     else:
         resolved, log_z = _both_sides(a_s, a_d, mean, variances, skip, beta, sums)
     log_z -= 2.0 * math.log(2.0 * math.pi)
