@@ -42,14 +42,38 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """The largest deviation of the runs from the theory of Gaussian exit and flow, in standard errors of the runs."""
+    found = []
+    for name in SCANS:
+        cube = cubes[name]
+        (wins, count), (mean, error, known) = _wins(cube), _escapes(cube)
+        p, steps = (cube[key].mean("replica").values for key in ("flow_semantic", "flow_mean_step"))
+        found += [*(wins / count - p) / np.sqrt(p * (1.0 - p) / count), *((mean - steps) / error)[known]]
+    return {"largest": float(np.nanmax(np.abs(found)))}
+
+
+def _wins(cube):
+    """Runs of each point that learn the semantic direction, and their number."""
+    runs = cube.semantic.dropna("replica", how="all")
+    return runs.values.astype(float).sum(axis=1), runs.sizes["replica"]
+
+
+def _escapes(cube):
+    """Mean escape step of each point with its standard error, and whether all runs escaped."""
+    runs = cube.escape_step.dropna("replica", how="all")
+    escaped = cube.escaped.sel(replica=runs.replica).values.astype(bool)
+    mean, error = mean_and_error(runs.values, axis=1)
+    return mean, error, escaped.all(axis=1)
+
+
 def _theory(axes, cube, key, name, color, label, linestyle="-"):
     shown = present(cube[name], key)
     curve(axes, shown[key], shown.values, color, label, linewidth=1.2, linestyle=linestyle)
 
 
 def _probability(axes, cube, key):
-    runs = cube.semantic.dropna("replica", how="all")
-    wins, count = runs.values.astype(float).sum(axis=1), runs.sizes["replica"]
+    wins, count = _wins(cube)
     axes.errorbar(
         cube[key], wins / count, binomial_errors(wins, count), fmt="o", color=NEUTRAL, markersize=4, capsize=2, elinewidth=1,
         label="SGD",
@@ -61,10 +85,7 @@ def _probability(axes, cube, key):
 
 
 def _steps(axes, cube, key):
-    runs = cube.escape_step.dropna("replica", how="all")
-    escaped = cube.escaped.sel(replica=runs.replica).values.astype(bool)
-    mean, error = mean_and_error(runs.values, axis=1)
-    known = escaped.all(axis=1)
+    mean, error, known = _escapes(cube)
     axes.errorbar(
         cube[key].values[known], mean[known], error[known], fmt="o", color=NEUTRAL, markersize=4, capsize=2, elinewidth=1,
         label="SGD",
