@@ -4,6 +4,7 @@ Compilation of one student and target takes some seconds: that is the time of th
 """
 
 import math
+from types import FunctionType
 
 import full_sgd
 import jax
@@ -11,8 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numba import njit
+from numba.core import event
 from ssi_tools import lane_update, rng, rngs
 
+from attention_limits.numerics import content
+from attention_limits.sequence_single_index.large_dimension.any_student_flow import flows
 from attention_limits.sequence_single_index.links import built_in
 from attention_limits.sequence_single_index.links import link as batch_links
 from attention_limits.sequence_single_index.links.geometry import alternating, fixed_attention
@@ -333,6 +337,28 @@ def uncompilable(z):
 def test_wrong_problems_are_refused(make, words):
     with pytest.raises(ValueError, match=words):
         make()
+
+
+def jump(z):
+    return z[0] + z[1] if z[0] > 0.1 else 0.3 * z[1]
+
+
+@pytest.mark.parametrize("function", [gate, jump], ids=["eight sequences at once", "one after the other"])
+@pytest.mark.parametrize("untied", [False, True])
+def test_the_same_problem_again_compiles_nothing_and_gives_the_same_bytes(function, untied, tmp_path, monkeypatch):
+    """As in another process: the functions of a file are made anew for each problem."""
+    monkeypatch.setattr(content.compiled, "FOLDER", tmp_path)
+    compilations, found = event.RecordingListener(), []
+    for _ in range(2):
+        again = FunctionType(function.__code__, globals(), function.__name__)
+        problem = LinkProblem(again, again, 2, untied=untied)
+        with event.install_listener("numba:compile", compilations):
+            any_student.compiled(problem)
+            drift = flows(problem, RATE, [rng(0)])[-1].drift(any_student.initial_state(problem, [0.2]))
+        (run,) = any_student.simulate(problem, D, RATE, [[0.2]], Schedule(20, threshold=2.0), [rng(0)])
+        found.append((len(compilations.buffer) // 2, drift.tobytes(), run.state.tobytes()))
+    assert found[0] == found[1]
+    assert found[0][0] > 0
 
 
 def test_functions_of_one_sequence_from_a_file(tmp_path):

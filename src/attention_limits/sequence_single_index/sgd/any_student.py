@@ -10,12 +10,14 @@ import contextlib
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numba import njit
 from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 
+from attention_limits.numerics.content import content_digest, keep
 from attention_limits.numerics.simd.float64_lanes import WIDTH
 from attention_limits.sequence_single_index.links import built_in
 from attention_limits.sequence_single_index.links.files import gradient_problem, load_function, of_one_sequence
@@ -24,7 +26,7 @@ from attention_limits.sequence_single_index.links.names import HERMITE, link_fil
 from attention_limits.sequence_single_index.sgd import any_student_kernels as kernels
 from attention_limits.sequence_single_index.sgd import functions_kernels as functions
 from attention_limits.sequence_single_index.sgd.fixed_students import Run, Update, runs_of
-from attention_limits.sequence_single_index.sgd.lanes_kernels import make_run
+from attention_limits.sequence_single_index.sgd.lanes_kernels import UPDATE, make_run
 
 LOSSES = {
     "half_square": functions.HALF_SQUARE,
@@ -170,17 +172,31 @@ def compiled(problem):
     if gradient is not None and not is_jitted(gradient):
         gradient = njit(nogil=True)(gradient)
     L, P = problem.tokens, problem.outputs
+    numbers = LOSSES[problem.loss], L, P, problem.components.shape[1]
+    name = content_digest(target, student, gradient, *numbers, problem.untied, Path(__file__))
     values, slopes = functions.make_values(target, L), functions.make_slopes(student, gradient, L)
-    eight = []
+    make = kernels.make_untied_gradients if problem.untied else kernels.make_gradients
+    gradients = keep(make(values, slopes, *numbers), name)
+    update = keep(kernels.make_update(values, slopes, *numbers, problem.untied), name)
+    try:
+        update.compile(UPDATE)
+    except NumbaError:
+        update = keep(kernels.make_update(*_of_eight(values, slopes, L, P), *numbers, problem.untied), name)
+        update.compile(UPDATE)
+    update.disable_compile()
+    return update, gradients
+
+
+def _of_eight(values, slopes, tokens, outputs):
+    """`of_lanes` of target and student. Raises ValueError if numba cannot compile them."""
+    found = []
     for what, function in (("target", values), ("student", slopes)):
         try:
-            eight.append(of_lanes(function, L, P))
+            found.append(of_lanes(function, tokens, outputs))
         except NumbaError as error:
             text = str(error).strip().replace("\n", "\n    ")
             raise ValueError(f"numba cannot compile the {what} for SGD:\n    {text}") from None
-    numbers = LOSSES[problem.loss], L, P, problem.components.shape[1]
-    gradients = kernels.make_untied_gradients if problem.untied else kernels.make_gradients
-    return kernels.make_update(*eight, *numbers, problem.untied), gradients(values, slopes, *numbers)
+    return found
 
 
 def initial_state(problem, start):

@@ -13,7 +13,6 @@ from numba import njit
 
 from attention_limits.numerics.simd.float64_lanes import WIDTH, full, load, maximum, sqrt, store
 from attention_limits.sequence_single_index.sgd.functions_kernels import make_gradient
-from attention_limits.sequence_single_index.sgd.lanes_kernels import UPDATE
 
 
 class State(NamedTuple):
@@ -135,8 +134,8 @@ def make_update(target, student, loss, tokens, outputs, rank, untied):
     Returns
     -------
     jitted function
-        state as in `State`: overlaps e with an orthonormal basis of the positions and m with the teacher, untied the squared
-        lengths r^2 too. The draws of a sequence are (a_1 ... a_M, pi_11 ... pi_M1 ... pi_Mr, xi_1 ... xi_M), the components of
+        To be compiled for `lanes_kernels.UPDATE`. state as in `State`: overlaps e with an orthonormal basis of the positions and
+        m with the teacher, untied the squared lengths r^2 too. The draws of a sequence are (a_1 ... a_M, pi_11 ... pi_M1 ... pi_Mr, xi_1 ... xi_M), the components of
         the tokens along teacher, basis of the positions and rest of the student. chi: 1 draw, untied M. parameters: eta, batch,
         components (M, r) of the positional vectors, and their overlaps (M,) with the teacher. The first row of learned is
         |e|^2 + m^2, untied its mean over the tokens.
@@ -145,7 +144,7 @@ def make_update(target, student, loss, tokens, outputs, rank, untied):
     fields, add, step = (make(tokens, rank, untied) for make in (_make_fields, _make_sums, _make_step))
     groups, numbers, shifts_at = tokens if untied else 1, tokens * (rank + 2), 2 + tokens * rank
 
-    @njit(UPDATE, nogil=True)
+    @njit(nogil=True)
     def update(state, draws, chi, at, parameters, learned):
         batch, places, shifts = int(parameters[1]), parameters[2:shifts_at], parameters[shifts_at:]
         z, D, work = np.empty((tokens, WIDTH)), np.empty((tokens, WIDTH)), np.empty((outputs * (tokens + 3), WIDTH))
