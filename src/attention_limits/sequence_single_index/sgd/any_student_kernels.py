@@ -134,11 +134,11 @@ def make_update(target, student, loss, tokens, outputs, rank, untied):
     Returns
     -------
     jitted function
-        To be compiled for `lanes_kernels.UPDATE`. state as in `State`: overlaps e with an orthonormal basis of the positions and
-        m with the teacher, untied the squared lengths r^2 too. The draws of a sequence are (a_1 ... a_M, pi_11 ... pi_M1 ... pi_Mr, xi_1 ... xi_M), the components of
-        the tokens along teacher, basis of the positions and rest of the student. chi: 1 draw, untied M. parameters: eta, batch,
-        components (M, r) of the positional vectors, and their overlaps (M,) with the teacher. The first row of learned is
-        |e|^2 + m^2, untied its mean over the tokens.
+        To be compiled for `lanes_kernels.UPDATE`. state as in `State`: overlaps e with an orthonormal basis of the positions
+        and m with the teacher, untied the squared lengths r^2 too. The draws of a sequence are (a_1 ... a_M, pi_11 ... pi_M1
+        ... pi_Mr, xi_1 ... xi_M), the components of the tokens along teacher, basis of the positions and rest of the student.
+        chi: 1 draw, untied M. parameters: eta, batch, components (M, r) of the positional vectors, and their overlaps (M,) with
+        the teacher. The first row of learned is |e|^2 + m^2, untied its mean over the tokens.
     """
     gradient = make_gradient(target, student, loss, tokens, outputs)
     fields, add, step = (make(tokens, rank, untied) for make in (_make_fields, _make_sums, _make_step))
