@@ -4,7 +4,7 @@ from slow_attention_indexed import decimal_mmse, sign_information
 from specifications import Refused, compute, document
 
 FAMILY = "attention_indexed"
-EQUATIONS = {"linear": lambda T: T * (T + 1), "softmax": lambda T: T * T + T - 2}
+EQUATIONS = {"linear": lambda M: M * (M + 1), "softmax": lambda M: M * M + M - 2}
 
 
 def with_output(model):

@@ -181,11 +181,11 @@ def layer_information(model, V, count, rng, draws=20_000):
     layer 2 as weight (softmax), or from the prior of both with equal outputs (hardmax). Two sets of draws give two estimates of
     z_l, whose product has no bias. An output that fewer than 20 draws carry in a set is left out; at most one of ten may be.
     """
-    T, skip, beta = model["tokens"], model["skip"], model["beta"]
-    diagonal = np.where(np.eye(T, dtype=bool), np.sqrt(2.0), 1.0)
+    M, skip, beta = model["tokens"], model["skip"], model["beta"]
+    diagonal = np.where(np.eye(M, dtype=bool), np.sqrt(2.0), 1.0)
 
     def symmetric(number):
-        upper = np.triu(rng.standard_normal((number, T, T)) * diagonal)
+        upper = np.triu(rng.standard_normal((number, M, M)) * diagonal)
         return upper + np.swapaxes(np.triu(upper, 1), 1, 2)
 
     def without_constant(h):
@@ -193,7 +193,7 @@ def layer_information(model, V, count, rng, draws=20_000):
 
     def mixing(h):
         weights = np.exp(beta * (h - h.max(axis=2, keepdims=True)))
-        return weights / weights.sum(axis=2, keepdims=True) + skip * np.eye(T)
+        return weights / weights.sum(axis=2, keepdims=True) + skip * np.eye(M)
 
     found = []
     for _ in range(count):
@@ -211,7 +211,7 @@ def layer_information(model, V, count, rng, draws=20_000):
             else:
                 inverse = np.linalg.inv(B)
                 y = without_constant(inverse @ output @ np.swapaxes(inverse, 1, 2) - means[1]) / np.sqrt(V[1])
-                logs = -0.25 * np.sum(y**2, axis=(1, 2)) - (T + 1) * np.linalg.slogdet(B)[1]
+                logs = -0.25 * np.sum(y**2, axis=(1, 2)) - (M + 1) * np.linalg.slogdet(B)[1]
                 weight = np.exp(logs - logs.max())
             carried = weight.sum() ** 2 / max(np.sum(weight**2), 1e-300)
             weight = weight / max(weight.sum(), 1e-300)

@@ -44,20 +44,20 @@ class Rounding:
 
 
 def descent_problem(X, y, beta, rounding):
-    """Functions of weights W (d, r): mean squared training error and gradient of the loss; X (n, T, d), y (n, T, T)."""
-    (n, T, d), diagonal, y = X.shape, np.eye(X.shape[1]), rounding(y)
+    """Functions of weights W (d, r): mean squared training error and gradient of the loss; X (n, M, d), y (n, M, M)."""
+    (n, M, d), diagonal, y = X.shape, np.eye(X.shape[1]), rounding(y)
     tokens = X.reshape(-1, d)
 
     def outputs(W):
         r = W.shape[1]
-        f = rounding.sum(tokens @ W, np.abs(tokens) @ np.abs(W), d).reshape(n, T, r)
+        f = rounding.sum(tokens @ W, np.abs(tokens) @ np.abs(W), d).reshape(n, M, r)
         pairs, sizes = f @ f.transpose(0, 2, 1), np.abs(f) @ np.abs(f).transpose(0, 2, 1)
         trace = rounding.sum(np.sum(W**2), np.sum(W**2), W.size)
         h = beta * (rounding.sum(pairs, sizes, r) - trace * diagonal) / (np.sqrt(r) * d)
         e = np.exp(h - h.max(axis=2, keepdims=True))
         p = e / e.sum(axis=2, keepdims=True)
         # Exponential, sum and quotient.
-        return f, rounding.sum(p, p, T + 2)
+        return f, rounding.sum(p, p, M + 2)
 
     def error(W):
         squares = (outputs(W)[1] - y) ** 2
@@ -68,12 +68,12 @@ def descent_problem(X, y, beta, rounding):
         c = 2.0 * (p - y) / d
         mean = np.sum(c * p, axis=2, keepdims=True)
         sizes = np.sum(np.abs(c) * p, axis=2, keepdims=True)
-        by_h = rounding.sum(beta * p * (c - mean), beta * p * (np.abs(c) + sizes), T)
+        by_h = rounding.sum(beta * p * (c - mean), beta * p * (np.abs(c) + sizes), M)
         by_h = (by_h + by_h.transpose(0, 2, 1)) / (np.sqrt(W.shape[1]) * d)
         moved, traces = (by_h @ f).reshape(-1, W.shape[1]), np.einsum("naa->", by_h)
         magnitude = np.abs(tokens).T @ (np.abs(by_h) @ np.abs(f)).reshape(-1, W.shape[1])
         magnitude += np.einsum("naa->", np.abs(by_h)) * np.abs(W)
-        return rounding.sum(tokens.T @ moved - traces * W, magnitude, n * T * T)
+        return rounding.sum(tokens.T @ moved - traces * W, magnitude, n * M * M)
 
     return error, gradient
 
@@ -81,12 +81,12 @@ def descent_problem(X, y, beta, rounding):
 def plain_amp(X, observe, score, S, ratio, damping=0.8, iterations=300):
     """Error ||S - S_hat||^2 / d of the AMP of a linear-type output, or None if it has not settled.
 
-    The n x d x d x T x T tensor of all products, and the roots of cubics.
-    `score(omega)` (n, T, T) is h - omega as far as the output determines it, `observe` the number K of equations.
+    The n x d x d x M x M tensor of all products, and the roots of cubics.
+    `score(omega)` (n, M, M) is h - omega as far as the output determines it, `observe` the number K of equations.
     """
-    n, T, d = X.shape
+    n, M, d = X.shape
     F = np.einsum("nai,nbj->nabij", X, X)
-    F = 0.5 * (F + F.transpose(0, 1, 2, 4, 3)) - np.eye(T)[None, :, :, None, None] * np.eye(d)
+    F = 0.5 * (F + F.transpose(0, 1, 2, 4, 3)) - np.eye(M)[None, :, :, None, None] * np.eye(d)
     F /= np.sqrt(d)
     estimate, reaction = np.sqrt(ratio) * np.eye(d), 0.0
     for _ in range(iterations):

@@ -78,7 +78,7 @@ def row_information(tokens, V, Q, count, rng, cut=400):
     """E 4 sum G^2 of the hardmax of untied attention at V: mean, standard error, and a bound on what is missing of the mean.
 
     One row: the average of sum_b z_b z'_b / V^2 over pairs of independent scores omega + z of one posterior, the second by
-    rejection: prior draws until the output of the first appears again. T rows have T times as much. Pairs that have not met after
+    rejection: prior draws until the output of the first appears again. M rows have M times as much. Pairs that have not met after
     `cut` draws are left out; their mean is between 0 and that of z^2.
     """
     omega = np.sqrt(Q - V) * rng.standard_normal((count, tokens))

@@ -71,7 +71,7 @@ SIZES = {"ratio": st.floats(-1.3, 2.0).map(lambda x: 10.0**x)}
 @example(model={"channel": "hardmax", "tokens": 3, "ratio": 0.5}, share=0.2, settles=True)
 def test_matrix_amp_meets_the_theory_at_its_realised_sizes(model, share, settles):
     """At a share of the samples of exact recovery (hardmax: of d^2), up to three times as many. The mean error of four data sets
-    within five standard errors, and the corrections of the finite size: 2/d + 2/r + d / (4 n T^2) of an error of one.
+    within five standard errors, and the corrections of the finite size: 2/d + 2/r + d / (4 n M^2) of an error of one.
     False-alarm rate 0.008 per example, Student's t of three degrees; the seeds are fixed.
 
     The dimension is 8 / ratio, between 32 and 160. What has not converged is flagged, and its residual or its divergence shows

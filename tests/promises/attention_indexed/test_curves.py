@@ -145,7 +145,7 @@ def test_state_evolution_bounds_its_error_of_many_tokens(tokens, model, grid, sh
 @example(model={"channel": "linear", "tokens": 2, "ratio": 1e-9, "output_noise": 1e-9}, alpha=1.0)
 @example(model={"channel": "linear", "tokens": 64, "ratio": 100.0, "output_noise": 1000.0}, alpha=1000.0)
 def test_state_evolution_of_linear_scores_with_noise(model, alpha):
-    """V = mmse(D) at 1/D = alpha T (T + 1) / (V + noise / 2), in decimal arithmetic: never zero with noise."""
+    """V = mmse(D) at 1/D = alpha M (M + 1) / (V + noise / 2), in decimal arithmetic: never zero with noise."""
     alpha, noise, tokens = float(f"{alpha:.12g}"), model["output_noise"], model["tokens"]
     found = computed("state_evolution", model, {"alpha": [alpha]})
     assert (found is None) == (0 < noise < 1e-9)

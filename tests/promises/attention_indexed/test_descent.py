@@ -113,7 +113,7 @@ def test_starts_that_have_settled_stay_with_four_times_the_steps(ratio, share, r
 
 
 def outputs_of_layers(X, weights, skip, beta):
-    """y (n, T, T) of sequences X (n, T, d) and weights (L, d, r): a loop over the layers, which jax differentiates."""
+    """y (n, M, M) of sequences X (n, M, d) and weights (L, d, r): a loop over the layers, which jax differentiates."""
     d, identity = X.shape[2], jnp.eye(X.shape[1])
     mixing = identity
     for layer, W in enumerate(weights):

@@ -14,7 +14,7 @@ from attention_limits.attention_indexed.priors.denoisers.rectangular import Rect
 
 pytestmark = pytest.mark.slow
 
-EQUATIONS = {"linear": lambda T: T * T, "softmax": lambda T: T * (T - 1)}
+EQUATIONS = {"linear": lambda M: M * M, "softmax": lambda M: M * (M - 1)}
 
 
 def sign_information(V):
@@ -152,7 +152,7 @@ def test_information_of_more_tokens_is_right_within_its_bound(tokens, share):
 @example(model={"channel": "softmax", "tokens": 3, "ratio": 0.5, "beta": 1000.0, "untied": True}, share=0.5)
 def test_matrix_amp_meets_the_theory_at_its_realised_sizes(model, share):
     """At a share of the samples of exact recovery: the mean error of four data sets of d = 60, where all converged, within five
-    standard errors and 3/d + 2/r + d / (4 n T^2). False-alarm rate 0.008 per example, Student's t of three degrees."""
+    standard errors and 3/d + 2/r + d / (4 n M^2). False-alarm rate 0.008 per example, Student's t of three degrees."""
     d = 60
     recovery = min(1.0, 2.0 * model["ratio"]) / EQUATIONS[model["channel"]](model["tokens"])
     alpha = float(f"{max(share * recovery, 0.6 / d**2):.12g}")

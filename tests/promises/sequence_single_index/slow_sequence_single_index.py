@@ -21,7 +21,7 @@ def start_weights(overlap, shape, dimension, generator):
 
 
 def feed_forward_sgd(tokens, dimension, rate, steps, runs, shared, generator):
-    """relu(L^(-1/2) sum w_l x_l) on sum_l He_2 / sqrt 2, loss (y - f)^2: overlaps after each step, array (steps, runs)."""
+    """relu(M^(-1/2) sum w_l x_l) on sum_l He_2 / sqrt 2, loss (y - f)^2: overlaps after each step, array (steps, runs)."""
     o = dimension**-0.5
     weights = start_weights(o / np.hypot(o, 1.0 - o), (runs, 1 if shared else tokens), dimension, generator)
     found = []
@@ -38,7 +38,7 @@ def feed_forward_sgd(tokens, dimension, rate, steps, runs, shared, generator):
 
 
 def hermite_sgd(order, tokens, dimension, rate, steps, runs, generator):
-    """L^(-1/2) sum_l h_k for student and target, loss half the squared error: |m| after each step, array (steps, runs)."""
+    """M^(-1/2) sum_l h_k for student and target, loss half the squared error: |m| after each step, array (steps, runs)."""
     weights = start_weights(dimension**-0.5, (runs,), dimension, generator)
     found = []
     for _ in range(steps):
@@ -160,10 +160,10 @@ LOSSES = {
 
 
 def any_sgd(target, student, loss, vectors, untied, overlap, dimension, rate, batch, steps, runs, generator):
-    """Any student: overlaps (steps, runs, L) with the teacher, and with positional vectors, and |e|^2 + m^2 (steps, runs).
+    """Any student: overlaps (steps, runs, M) with the teacher, and with positional vectors, and |e|^2 + m^2 (steps, runs).
 
-    `target` and `student` map (..., L) to (..., P); derivatives are central differences. The positional vectors have components
-    (L, r) off the teacher; all overlaps are equal to `overlap` at the start, or those of random weights where it is None.
+    `target` and `student` map (..., M) to (..., P); derivatives are central differences. The positional vectors have components
+    (M, r) off the teacher; all overlaps are equal to `overlap` at the start, or those of random weights where it is None.
     """
     tokens, rank = vectors.shape
     places = np.zeros((tokens, dimension))
@@ -196,7 +196,7 @@ def any_sgd(target, student, loss, vectors, untied, overlap, dimension, rate, ba
 
 
 def trace_losses(tokens, e, m, weight, count, generator):
-    """1/2 (y - f)^2 of `count` sequences: y the `weight` times sum_l He_2, f = L^(-1/2) Tr softmax, positions +p, -p, +p ..."""
+    """1/2 (y - f)^2 of `count` sequences: y the `weight` times sum_l He_2, f = M^(-1/2) Tr softmax, positions +p, -p, +p ..."""
     signs = np.where(np.arange(tokens) % 2, -1.0, 1.0)
     star, rest = generator.standard_normal((2, count, tokens))
     z = m * star + np.sqrt(max(0.0, 1.0 - m**2)) * rest + e * signs

@@ -162,7 +162,7 @@ def test_link_sgd_has_the_flow_beside_it():
         integrate,
     )
 
-    # 1 / sqrt(L k!), the normalised sum.
+    # 1 / sqrt(M k!), the normalised sum.
     weight = 0.5
     model = {
         "student": "hermite",
