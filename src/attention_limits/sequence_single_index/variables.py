@@ -142,7 +142,8 @@ VARIABLES = (
         "first step beyond the threshold: 2/sqrt(d) (feed-forward), |m| (Hermite) or e^2 + m^2 (attention) as specified",
     ),
     Variable(
-        "flow_step", (), "escape step of the flow", "", "SGD steps, tau times d",
+        "flow_step", (), "escape step of the flow", "",
+        "SGD steps, tau times d; of any student infinite beyond the steps of the runs",
         "dm/dtau = -gamma (1 - m^2) R_m - gamma^2/2 V m, and the same for positional overlaps, integrated to the threshold",
     ),
     Variable(

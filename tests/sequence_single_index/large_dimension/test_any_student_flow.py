@@ -50,6 +50,8 @@ def test_drift_of_polynomials_is_exact():
     tau = fixed_students_flow.escape_time(lambda m: fixed_students_flow.hermite_drift(m, 3, 0.003, 2), 0.1, 0.5)
     slow = LinkFlow(HERMITE, 0.003, grid_nodes(HERMITE))
     assert slow.escape_time([0.1], 0.25) == pytest.approx(tau, rel=1e-3)
+    assert slow.escape_time([0.1], 0.25, 1.01 * tau) == pytest.approx(tau, rel=1e-3)
+    assert slow.escape_time([0.1], 0.25, 0.99 * tau) == np.inf
     path = slow.path([0.1], [0.5 * tau, tau])
     assert path[1, 0] == pytest.approx(0.5, rel=1e-3)
     assert slow.escape_time([0.6], 0.25) == 0.0

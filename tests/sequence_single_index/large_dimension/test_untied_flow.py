@@ -1,5 +1,6 @@
 """Drift of untied students: that of single steps, of runs, of the tied flow where both agree, and the closed one of relu."""
 
+import itertools
 import math
 
 import numpy as np
@@ -95,6 +96,20 @@ def test_escape_time_is_that_of_the_feed_forward_student():
     expected = fixed_students_flow.feed_forward_escape(tokens, rate, 0.1, 0.5, untied=True)
     assert tau == pytest.approx(expected, abs=5 * error)
     assert error < 0.03 * tau
+
+
+def test_a_stiff_flow_at_rest_ends_with_the_runs(monkeypatch):
+    """A rate at which a linear target is not learned: the flow rests, and 10^6 / rate would take more than 20 000 evaluations."""
+    target = built_in.hermite_sum(1, (1 / math.sqrt(2),) * 2, 0.0)
+    flow = flows(LinkProblem(target, built_in.relu_sum, 2, "square", untied=True), 2.56, [rng(0)])[0]
+    count, means = itertools.count(), UntiedFlow._means
+
+    def counted(self, state):
+        assert next(count) < 5000
+        return means(self, state)
+
+    monkeypatch.setattr(UntiedFlow, "_means", counted)
+    assert flow.escape_time([3000**-0.5], 0.25, 3.3) == np.inf
 
 
 def test_kinds_of_students_are_not_mixed_up():

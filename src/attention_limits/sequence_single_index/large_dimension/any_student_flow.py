@@ -121,12 +121,13 @@ class LinkFlow:
         """Overlaps (len(times), r + 1) of the flow from `start` (r + 1,) at tau = 0, at increasing `times`."""
         return paths.path(self.drift, start, times)
 
-    def escape_time(self, start, threshold, longest=1e6):
-        """tau at which |x|^2 exceeds the `threshold` from `start` (r + 1,); infinite beyond `longest` / gamma.
+    def escape_time(self, start, threshold, end=np.inf):
+        """tau at which |x|^2 exceeds the `threshold` from `start` (r + 1,); infinite beyond `end` or 10^6 / gamma.
 
         Also infinite for a flow that falls towards zero (`paths.escape_time`).
         """
-        return paths.escape_time(self.drift, lambda x: np.sum(x**2), start, threshold, longest / self.learning_rate)
+        end = min(end, paths.LONGEST / self.learning_rate)
+        return paths.escape_time(self.drift, lambda x: np.sum(x**2), start, threshold, end)
 
     def probe(self):
         """Moments at equal overlaps PROBE, by which two sets of nodes are compared."""

@@ -8,6 +8,8 @@ from scipy.integrate import solve_ivp
 
 # Overlaps below this share of those at the start have reached the fixed point zero.
 _NOWHERE = 1e-3
+# Largest tau of a search for an escape, in units of 1 / gamma.
+LONGEST = 1e6
 
 
 def _settings(many):

@@ -90,13 +90,13 @@ class UntiedFlow:
         """States (len(times), n) from the overlaps `start` of `any_student.initial_state` at tau = 0, at increasing `times`."""
         return paths.path(self.drift, initial_state(self.problem, start), times, many=True)
 
-    def escape_time(self, start, threshold, longest=1e6):
-        """tau at which the mean over tokens of |e|^2 + m^2 exceeds the `threshold`; infinite beyond `longest` / gamma.
+    def escape_time(self, start, threshold, end=np.inf):
+        """tau at which the mean over tokens of |e|^2 + m^2 exceeds the `threshold`; infinite beyond `end` or 10^6 / gamma.
 
         `start` as for `path`. Also infinite for a flow that falls towards zero (`paths.escape_time`).
         """
-        start = initial_state(self.problem, start)
-        return paths.escape_time(self.drift, self._size, start, threshold, longest / self.learning_rate, many=True)
+        start, end = initial_state(self.problem, start), min(end, paths.LONGEST / self.learning_rate)
+        return paths.escape_time(self.drift, self._size, start, threshold, end, many=True)
 
     def probe(self):
         """Means of the gradient at equal overlaps PROBE, by which two sets of nodes are compared."""

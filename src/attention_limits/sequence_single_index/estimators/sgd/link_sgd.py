@@ -90,7 +90,8 @@ def run(spec, streams):
         several = flows(problem, rate, generators, batch)
 
         def escape(flow):
-            return dimension * flow.escape_time(start, model["threshold"])
+            # Beyond the steps of the runs, where a large learning rate makes the equation stiff, the flow has no run beside it.
+            return dimension * flow.escape_time(start, model["threshold"], solver.steps / dimension)
 
         found["flow_step"], found["flow_step_error"] = with_error(several, escape)
         if len(steps):
