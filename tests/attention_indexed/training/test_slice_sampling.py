@@ -6,7 +6,7 @@ import pytest
 from attention_limits.attention_indexed.model.scores import attention_matrix, draw_sequences, scores
 from attention_limits.attention_indexed.model.sizes import Sizes
 from attention_limits.attention_indexed.training.slice_sampling import sample_posterior
-from attention_limits.attention_indexed.training.slice_sampling_kernels import agrees, chain, elliptical_step, products
+from attention_limits.attention_indexed.training.slice_sampling_kernels import agrees, chain, elliptical_step, margins
 
 pytestmark = pytest.mark.slow
 
@@ -19,29 +19,51 @@ def layer(seed, count=3, tokens=3, dimension=5, rank=2):
     return generator, weights, sequences, best
 
 
-def test_scores_along_the_ellipse_are_those_of_the_mixed_weights():
-    generator, weights, sequences, best = layer(0)
+def turned(fields):
+    """Fields (n, M, r) as (r, M, n)."""
+    return np.ascontiguousarray(fields.transpose(2, 1, 0))
+
+
+def test_margins_are_those_of_the_scores():
+    """Entry by entry, in any order of the other entries of a row."""
+    generator, weights, sequences, best = layer(3, count=4)
     other = generator.standard_normal(weights.shape)
-    here, there = (sequences @ weights, weights), (sequences @ other, other)
-    parts = products(here, here), products(here, there), products(there, there)
+    first, second = (turned(sequences @ weights), weights), (turned(sequences @ other), other)
+    found = margins(first, second, best.T.copy())
+    for sample in range(4):
+        a = (sequences[sample] @ weights) @ (sequences[sample] @ other).T - np.eye(3) * np.sum(weights * other)
+        both = a + a.T
+        for row in range(3):
+            top = both[row, best[sample, row]]
+            expected = sorted(top - np.delete(both[row], best[sample, row]))
+            np.testing.assert_allclose(sorted(found[2 * row : 2 * row + 2, sample]), expected, atol=1e-12)
+
+
+def test_verdicts_along_the_ellipse_are_those_of_the_mixed_weights():
+    generator, weights, sequences, best = layer(0)
+    other, places = generator.standard_normal(weights.shape), best.T.copy()
+    here, there = (turned(sequences @ weights), weights), (turned(sequences @ other), other)
+    parts = margins(here, here, places), margins(here, there, places), margins(there, there, places)
     verdicts = set()
     for theta in np.linspace(0.0, 2.0 * np.pi, 30):
         c, s = np.cos(theta), np.sin(theta)
         h = scores(sequences, attention_matrix(c * weights + s * other))
-        mixed = 0.5 * (c * c * parts[0] + 2.0 * c * s * parts[1] + s * s * parts[2])
-        np.testing.assert_allclose(h, mixed / np.sqrt(2 * 5 * 5), atol=1e-12)
-        verdict = agrees(best, *parts, c, s)
+        verdict = agrees(*parts, c, s)
         assert verdict == bool(np.all(np.argmax(h, axis=2) == best))
         verdicts.add(verdict)
     assert verdicts == {True, False}
 
 
-def test_a_step_keeps_the_outputs():
+def test_a_step_keeps_the_outputs_and_the_margins():
     generator, weights, sequences, best = layer(1, count=6)
-    start, fields = weights.copy(), sequences @ weights
+    start, fields, places = weights.copy(), turned(sequences @ weights), best.T.copy()
+    old = margins((fields, weights), (fields, weights), places)
+    flat = sequences.transpose(2, 1, 0).reshape(sequences.shape[2], -1).copy()
     for _ in range(50):
-        elliptical_step(sequences, best, weights, fields, generator.standard_normal(weights.shape), generator)
-        np.testing.assert_allclose(fields, sequences @ weights, atol=1e-10)
+        proposal = generator.standard_normal(weights.shape)
+        elliptical_step(flat, places, weights, fields, old, proposal, generator)
+        np.testing.assert_allclose(fields, turned(sequences @ weights), atol=1e-10)
+        np.testing.assert_allclose(old, margins((fields, weights), (fields, weights), places), atol=1e-10)
         assert np.array_equal(np.argmax(scores(sequences, attention_matrix(weights)), axis=2), best)
     assert np.max(np.abs(weights - start)) > 0.1
 
