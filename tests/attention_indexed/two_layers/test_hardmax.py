@@ -16,14 +16,14 @@ from attention_limits.attention_indexed.schema.two_layers import TwoLayersStateE
 from attention_limits.attention_indexed.two_layers.amp import draw_dataset, run
 from attention_limits.attention_indexed.two_layers.contrasts import matrices
 from attention_limits.attention_indexed.two_layers.hardmax import HardmaxLayers
-from attention_limits.attention_indexed.two_layers.hardmax_kernels import (
+from attention_limits.attention_indexed.two_layers.state_evolution import solve
+from attention_limits.attention_indexed.two_layers.two_tokens.hardmax_kernels import (
     NEXT,
     OUTPUTS,
     Normal,
     fill_normal,
     probability,
 )
-from attention_limits.attention_indexed.two_layers.state_evolution import solve
 from attention_limits.numerics.differences import FIRST, OFFSETS
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 

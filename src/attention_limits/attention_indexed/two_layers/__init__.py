@@ -7,9 +7,9 @@ coordinates of its scores in prior standard deviations.
 In reading order:
 
 - state_evolution: both errors, for every model of two layers
-- two_tokens/: softmax layers that read two tokens, exact
+- two_tokens/: softmax layers that read two tokens, exact; the kernel of a hardmax
 - sampled, sampled_fields_kernels, sampled_posterior_kernels: more tokens, posterior sampled
-- hardmax, hardmax_kernels: a hardmax as the last layer
+- hardmax: a hardmax as the last layer
 - phases/: free entropy, all fixed points, thresholds
 - layers: what the models share
 - contrasts: coordinates that a constant does not change

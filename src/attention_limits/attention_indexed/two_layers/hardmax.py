@@ -5,7 +5,7 @@ output is the signs s_1 of h^2_11 - h^2_12 and s_2 of h^2_22 - h^2_12. Given the
 with the contrasts r_2 of the raw scores of layer 2, of means m_2 and variance V_2, and linear forms c_i of the mixing matrix,
 
     h^2_ii - h^2_12 = c_i . r_2,    kappa_i = s_i c_i . m_2 / (sqrt(V_2) |c_i|),    r = s_1 s_2 c_1 . c_2 / (|c_1| |c_2|),
-    P(y | layer 1) = Phi_2(kappa_1, kappa_2; r).        (`hardmax_kernels`)
+    P(y | layer 1) = Phi_2(kappa_1, kappa_2; r).        (`two_tokens.hardmax_kernels`)
 
 The scores of layer 1 are sampled from their prior, with P as weights. The slopes of Phi_2 give the posterior mean of r_2, and
 
@@ -20,15 +20,6 @@ import numpy as np
 
 from attention_limits.attention_indexed.model.scores import attention
 from attention_limits.attention_indexed.two_layers.contrasts import basis
-from attention_limits.attention_indexed.two_layers.hardmax_kernels import (
-    FIRST_1,
-    LAST_1,
-    LENGTHS,
-    RADIAL,
-    SQUARES,
-    TOTAL,
-    sums,
-)
 from attention_limits.attention_indexed.two_layers.layers import (
     FEWEST,
     Averages,
@@ -36,6 +27,15 @@ from attention_limits.attention_indexed.two_layers.layers import (
     TwoTokens,
     groups,
     node_sets,
+)
+from attention_limits.attention_indexed.two_layers.two_tokens.hardmax_kernels import (
+    FIRST_1,
+    LAST_1,
+    LENGTHS,
+    RADIAL,
+    SQUARES,
+    TOTAL,
+    sums,
 )
 
 # Nodes of each of two estimates.

@@ -49,7 +49,7 @@ class Mixture(NamedTuple):
 
 class Local(NamedTuple):
     """Neighbourhood of a point x: P blocks of WIDTH points `x` (P, F, WIDTH), the point itself and its shifts in each direction;
-    their y (P, D, WIDTH) and log det B_L (P, WIDTH)."""
+    their `y` (P, D, WIDTH) and `log_dets`, log det B_L (P, WIDTH)."""
 
     x: np.ndarray
     y: np.ndarray

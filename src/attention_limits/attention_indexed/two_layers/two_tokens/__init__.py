@@ -6,6 +6,7 @@ In reading order:
 - softmax: model, channel, averages
 - posterior_kernels: moments
 - lattice_kernels, cut_kernels: the lattice, and the density for c < 1
+- hardmax_kernels: sums over sampled scores for `two_layers.hardmax`
 
 May import it: two_layers.
 """

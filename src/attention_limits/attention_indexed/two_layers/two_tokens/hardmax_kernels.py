@@ -40,7 +40,7 @@ SUMS = 8
 
 
 class Forms(NamedTuple):
-    """Of S nodes x: unit vectors c_i / |c_i| (2, 2, S) of both rows i, ratios kappa (2, S) of the output (+, +), and r (S,)."""
+    """Of S nodes x: `units` c_i / |c_i| (2, 2, S) of both rows i, `kappa` (2, S) of the output (+, +), and `r` (S,)."""
 
     units: np.ndarray
     kappa: np.ndarray
@@ -48,7 +48,7 @@ class Forms(NamedTuple):
 
 
 class Normal(NamedTuple):
-    """Of S nodes: `owen` T(a, k_a / a) + T(b, k_b / b) (S,); lower tails Phi of a, b, k_a, k_b (4, S)."""
+    """Of S nodes: `owen`, T(a, k_a / a) + T(b, k_b / b) (S,); `below`, Phi of a, b, k_a and k_b (4, S)."""
 
     owen: np.ndarray
     below: np.ndarray
@@ -56,7 +56,7 @@ class Normal(NamedTuple):
 
 @njit(fastmath=FAST, error_model="numpy")
 def fill_forms(mean, V, x, contrasts, skip, beta, forms):
-    """Write the `forms` of nodes x (2, S) at prior means (2, 2) and variances V (2,); `contrasts` (2, 2) as in `sums`."""
+    """Write the `forms` of nodes x (2, S) at one prior `mean` (2, 2); V, `contrasts`, `skip` and `beta` are those of `sums`."""
     units, kappa, r = forms
     (p_1, p_2), (q_1, q_2) = contrasts[0], contrasts[1]
     root, scale, root_2 = math.sqrt(V[0]), 1.0 / math.sqrt(V[1]), math.sqrt(2.0)
@@ -117,7 +117,7 @@ def fill_normal(a, b, r, reach, normal):
 
 @njit(fastmath=FAST, error_model="numpy", inline="always")
 def probability(s_1, s_2, a, b, owen, below_a, below_b):
-    """Phi_2 of the output (s_1, s_2); zero below SMALLEST."""
+    """Phi_2 of the output (s_1, s_2); zero below SMALLEST. `owen`, `below_a` = Phi(a) and `below_b` are those of a and b."""
     phi_a = below_a if s_1 > 0.0 else 1.0 - below_a
     phi_b = below_b if s_2 > 0.0 else 1.0 - below_b
     apart = s_1 * s_2 * (1.0 if a >= 0.0 else -1.0) * (1.0 if b >= 0.0 else -1.0) < 0.0
