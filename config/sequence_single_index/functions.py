@@ -4,7 +4,7 @@ import math
 
 
 def mean_tanh(z):
-    """L^(-1/2) sum_l tanh z_l."""
+    """M^(-1/2) sum_l tanh z_l."""
     total = 0.0
     for field in z:
         total += math.tanh(field)
@@ -15,12 +15,12 @@ mean_tanh.symmetry = "odd"
 
 
 def staircase(z):
-    """sqrt(L) (z_1 + z_1 z_2 + z_1 z_2 z_3)."""
+    """sqrt(M) (z_1 + z_1 z_2 + z_1 z_2 z_3)."""
     return math.sqrt(len(z)) * (z[0] + z[0] * z[1] + z[0] * z[1] * z[2])
 
 
 def square_of_sum(z):
-    """(sum_l z_l)^2 / L: a network whose activation is the square."""
+    """(sum_l z_l)^2 / M: a network whose activation is the square."""
     total = 0.0
     for field in z:
         total += field
@@ -28,12 +28,12 @@ def square_of_sum(z):
 
 
 def first_token(z):
-    """sqrt(L) z_1."""
+    """sqrt(M) z_1."""
     return math.sqrt(len(z)) * z[0]
 
 
 def square_target(z):
-    """(2 L)^(-1/2) sum_l (z_l^2 - 1)."""
+    """(2 M)^(-1/2) sum_l (z_l^2 - 1)."""
     total = 0.0
     for field in z:
         total += field * field - 1.0

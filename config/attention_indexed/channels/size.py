@@ -16,15 +16,15 @@ class Size(OutputChannel):
     spread: float = 0.0
 
     def output(self, h):
-        """|h_12 + shift| of scores h (..., T, T)."""
+        """|h_12 + shift| of scores h (..., M, M)."""
         return np.abs(h[..., 0, 1] + self.shift)
 
     def draw(self, h, generator):
-        """Outputs (n,) of scores h (n, T, T), with noise of variance `spread` from the numpy `generator`."""
+        """Outputs (n,) of scores h (n, M, M), with noise of variance `spread` from the numpy `generator`."""
         return self.output(h) + np.sqrt(self.spread) * generator.standard_normal(len(h))
 
     def posterior(self, observed, omega, V):
-        """E[h | y] (n, T, T) of outputs `observed` (n,), omega (n, T, T) and V > 0."""
+        """E[h | y] (n, M, M) of outputs `observed` (n,), omega (n, M, M) and V > 0."""
         centre, mean = omega[:, 0, 1] + self.shift, omega.copy()
         if self.spread == 0:
             found = observed * np.tanh(observed * centre / V)

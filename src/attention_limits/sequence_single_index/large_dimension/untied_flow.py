@@ -65,9 +65,9 @@ class UntiedFlow:
 
     def drift(self, state):
         """d state / dtau, an array like `state`."""
-        L, rank = self.problem.components.shape
+        M, rank = self.problem.components.shape
         state, gamma, places = np.array(state, dtype=float), self.learning_rate, self.problem.components
-        m, e, square = state[:L], state[L : L * (1 + rank)].reshape(L, rank), state[L * (1 + rank) :]
+        m, e, square = state[:M], state[M : M * (1 + rank)].reshape(M, rank), state[M * (1 + rank) :]
         length = np.sqrt(square)
         rho = m / length
         across = np.sqrt(np.maximum(1.0 - rho**2, 1e-300))
@@ -83,8 +83,8 @@ class UntiedFlow:
 
     def _size(self, state):
         """Mean over the tokens of |e_l|^2 + m_l^2."""
-        L = self.problem.tokens
-        return np.sum(state[:-L] ** 2) / L
+        M = self.problem.tokens
+        return np.sum(state[:-M] ** 2) / M
 
     def path(self, start, times):
         """States (len(times), n) from the overlaps `start` of `any_student.initial_state` at tau = 0, at increasing `times`."""

@@ -171,17 +171,17 @@ def compiled(problem):
     gradient = getattr(problem.student, "gradient", None)
     if gradient is not None and not is_jitted(gradient):
         gradient = njit(nogil=True)(gradient)
-    L, P = problem.tokens, problem.outputs
-    numbers = LOSSES[problem.loss], L, P, problem.components.shape[1]
+    M, P = problem.tokens, problem.outputs
+    numbers = LOSSES[problem.loss], M, P, problem.components.shape[1]
     name = content_digest(target, student, gradient, *numbers, problem.untied, Path(__file__))
-    values, slopes = functions.make_values(target, L), functions.make_slopes(student, gradient, L)
+    values, slopes = functions.make_values(target, M), functions.make_slopes(student, gradient, M)
     make = kernels.make_untied_gradients if problem.untied else kernels.make_gradients
     gradients = keep(make(values, slopes, *numbers), name)
     update = keep(kernels.make_update(values, slopes, *numbers, problem.untied), name)
     try:
         update.compile(UPDATE)
     except NumbaError:
-        update = keep(kernels.make_update(*_of_eight(values, slopes, L, P), *numbers, problem.untied), name)
+        update = keep(kernels.make_update(*_of_eight(values, slopes, M, P), *numbers, problem.untied), name)
         update.compile(UPDATE)
     update.disable_compile()
     return update, gradients
@@ -206,14 +206,14 @@ def initial_state(problem, start):
     number of overlaps, or beyond the unit ball.
     """
     start, rank = np.array(start, dtype=float), problem.components.shape[1]
-    L, rows = problem.tokens, np.atleast_2d(start)
-    shapes = [(rank + 1,), *([(L, rank + 1)] if problem.untied else [])]
+    M, rows = problem.tokens, np.atleast_2d(start)
+    shapes = [(rank + 1,), *([(M, rank + 1)] if problem.untied else [])]
     if start.shape not in shapes or np.any(np.sum(rows**2, axis=1) > 1.0 + 1e-12):
         raise ValueError(f"the start must be {rank + 1} overlaps of a unit vector, got {start.tolist()}")
     if not problem.untied:
         return start
-    rows = np.broadcast_to(rows, (L, rank + 1))
-    return np.concatenate([rows[:, -1], rows[:, :-1].ravel(), np.ones(L)])
+    rows = np.broadcast_to(rows, (M, rank + 1))
+    return np.concatenate([rows[:, -1], rows[:, :-1].ravel(), np.ones(M)])
 
 
 def random_overlaps(problem, dimension, generator):
@@ -248,10 +248,10 @@ def simulate(problem, dimension, learning_rate, starts, schedule, generators, ba
     ValueError
         If numba cannot compile target or student, for a bad start, or a dimension below r + 3.
     """
-    L, rank = problem.components.shape
+    M, rank = problem.components.shape
     if dimension < rank + 3:
         raise ValueError(f"the dimension must be at least {rank + 3}: teacher, positions, student and one more")
-    draws, chi = batch * L * (rank + 2), L if problem.untied else 1
+    draws, chi = batch * M * (rank + 2), M if problem.untied else 1
     update = Update(
         functools.partial(_run(), compiled(problem)[0]), parameters(problem, dimension, learning_rate, batch),
         draws=draws, freedom=dimension - 2 - rank, chi=chi, block=max(1, min(_BLOCK, _LARGEST // draws)),
@@ -270,11 +270,11 @@ def parameters(problem, dimension, learning_rate, batch):
 
 def overlaps(problem, state):
     """Semantic overlaps (..., M) and positional overlaps u_l . p_l (..., M) of a `state` (..., n) of a `problem`."""
-    state, (L, rank) = np.asarray(state), problem.components.shape
+    state, (M, rank) = np.asarray(state), problem.components.shape
     if problem.untied:
-        m, basis = state[..., :L], state[..., L : L * (1 + rank)].reshape(*state.shape[:-1], L, rank)
+        m, basis = state[..., :M], state[..., M : M * (1 + rank)].reshape(*state.shape[:-1], M, rank)
     else:
-        m, basis = np.repeat(state[..., -1:], L, axis=-1), np.repeat(state[..., None, :-1], L, axis=-2)
+        m, basis = np.repeat(state[..., -1:], M, axis=-1), np.repeat(state[..., None, :-1], M, axis=-2)
     return m, np.sum(basis * problem.components, axis=-1) + m * problem.teacher_overlaps
 
 
