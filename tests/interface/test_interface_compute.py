@@ -147,6 +147,51 @@ def test_two_processes_give_the_same_bytes_also_in_a_program_without_a_guard(tmp
     assert done.stdout == f"started\n{one.attrs['data_digest']} 3\n"
 
 
+@pytest.mark.parametrize(
+    ("grid", "replicas", "workers", "chunks"),
+    [
+        ({"alpha": {"start": 0.01, "stop": 1.0, "num": 20}}, 1, 2, 20),
+        ({"alpha": {"start": 0.01, "stop": 1.0, "num": 10_000}}, 1, 2, 64),
+        ({"alpha": {"start": 0.01, "stop": 1.0, "num": 10_000}}, 1, 16, 64),
+        ({"alpha": {"start": 0.01, "stop": 1.0, "num": 10_000}}, 1, 50, 200),
+        ({"alpha": np.linspace(0.01, 1.0, 100_000)}, 1, 2, 64),
+        # 10 values of the first key, and the second one in 6 blocks.
+        ({"alpha": np.linspace(0.01, 1.0, 10), "ratio": np.linspace(0.1, 1.0, 500)}, 1, 2, 60),
+        ({"alpha": np.linspace(0.01, 1.0, 100)}, 2, 3, 50),
+        # Whole grids, if the replicas are enough.
+        ({"alpha": np.linspace(0.01, 1.0, 100)}, 5, 3, 5),
+        ({"alpha": [0.5]}, 10_000, 2, 64),
+        ({"alpha": [0.5]}, 1, 2, 1),
+    ],
+)
+def test_several_workers_share_a_limited_number_of_chunks(grid, replicas, workers, chunks):
+    """Enough for all workers, and few: each costs some time."""
+    family, name = compute.family_and_name("attention_indexed.matrix_amp")
+    model = {"tokens": 2, "ratio": 0.5, "channel": "linear"}
+    model = {key: value for key, value in model.items() if key not in grid}
+    document = compute._document(family, name, model, grid, replicas, None, None, workers)
+    task = compute.Task("config/attention_indexed/experiments/interactive.yaml", document, 0, results="")
+    found = task.experiment().estimators[name].chunks
+    assert len(found) == chunks
+    assert sum(chunk.size for chunk in found) == replicas * np.prod(
+        [compute._length(axis) for axis in document["estimators"][name]["grid"].values()]
+    )
+    assert max(chunk.size for chunk in found) <= 2 * min(chunk.size for chunk in found[:-1] or found)
+
+
+@pytest.mark.slow
+def test_a_long_grid_has_the_same_bytes_with_any_number_of_workers(tmp_path, monkeypatch):
+    """Blocks of three and two points; a call with other blocks takes what it finds."""
+    grid = {"gamma": 3.0, "ridge": 0.1, "alpha": np.linspace(0.1, 2.0, 150)}
+    one, two = asked(grid=grid), asked(grid=grid, workers=2, folder=tmp_path)
+    assert len(list(tmp_path.rglob("*.nc"))) == 50
+    assert one.attrs["data_digest"] == two.attrs["data_digest"]
+    computed, run_chunk = [], workers.run_chunk
+    monkeypatch.setattr(workers, "run_chunk", lambda *job: computed.append(run_chunk(*job)))
+    again = asked(grid=grid, folder=tmp_path)
+    assert (computed, again.attrs["data_digest"]) == ([0], one.attrs["data_digest"])
+
+
 def test_all_problems_are_reported_before_any_compute():
     with pytest.raises(SpecError) as caught:
         al.compute(NAME, {**MODEL, "channel": "linaer", "x": 1}, {"alpha": [1.0, 0.5], "beta": 2.0}, solver={"y": 1})

@@ -27,13 +27,17 @@ from attention_limits.pipeline.cubes import reader
 from attention_limits.pipeline.cubes.chunks import is_current, merge
 from attention_limits.pipeline.experiments.estimator import Estimator, Experiment
 from attention_limits.pipeline.experiments.experiment import AXIS, Family
-from attention_limits.pipeline.experiments.grid import Chunk, single
+from attention_limits.pipeline.experiments.grid import Chunk
 from attention_limits.pipeline.experiments.messages import json_schema
 from attention_limits.pipeline.experiments.specification import NAME, ONE_VALUE, Specification, fields
 from attention_limits.pipeline.experiments.yaml_reader import read_yaml
 
 # The replicas are cut into at most this many chunks. A kill loses only the running chunk; each chunk appears when it is done.
 MOST_CHUNKS = 8
+# With several workers there are at most so many chunks, and this number for each worker: then none waits long for the last chunk.
+# A chunk costs some 40 ms itself. The first number serves up to 16 workers, so that they cut in one way: where an estimator
+# computes whole curves, the way decides the last digits.
+MOST_SHARED, MOST_OF_WORKER = 64, 4
 # The name of an experiment is a folder.
 MOST_LETTERS = 100
 _FINISHED = "a function of three arguments: a dataset, the number of points so far, and that of all points"
@@ -215,11 +219,12 @@ def _document(
     resources = {"memory": max(100, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (10**6 * workers))}
     written = {"grid": axes, "replicas": replicas, "solver": _plain(solver or {}), "resources": resources}
     # Replicas share no work, while neighbours on a grid may.
-    several = isinstance(replicas, int) and replicas > 1
-    if workers > 1 and not (several and replicas >= workers):
-        written["chunk"] = single(axes)
-    elif several:
-        written["chunk"] = {"replicas": 1 if workers > 1 else -(-replicas // MOST_CHUNKS)}
+    count = max(1, replicas) if isinstance(replicas, int) else 1
+    if workers > 1:
+        others = {} if count >= workers else {key: _length(axis) for key, axis in axes.items()}
+        written["chunk"] = _sizes({"replicas": count, **others}, max(MOST_SHARED, MOST_OF_WORKER * workers))
+    elif count > 1:
+        written["chunk"] = _sizes({"replicas": count}, MOST_CHUNKS)
     document = {
         "title": f"{family.name}.{name}",
         "description": "Computed without an experiment file.",
@@ -234,6 +239,23 @@ def _document(
         document["data"] = {kind: {"grid": shared, "replicas": replicas, "solver": settings, "resources": resources}}
         written["reads"] = kind
     return {**document, "estimators": {name: written}}
+
+
+def _sizes(lengths: Mapping[str, int], most: int) -> dict[str, int]:
+    """Sizes of blocks along axes of these `lengths`: at most `most` blocks together, most for the first axes."""
+    sizes = {}
+    for key, length in lengths.items():
+        sizes[key] = -(-length // most)
+        most //= -(-length // sizes[key])
+    return sizes
+
+
+def _length(axis: Any) -> int:
+    """The number of values of an axis as the caller wrote it; 1 where it is not valid, which the specification refuses."""
+    written = axis if isinstance(axis, Mapping) else {}
+    lists = [written[key] for key in ("values", "also") if isinstance(written.get(key), list)]
+    even = written.get("num", 0)
+    return max(1, sum(map(len, lists)) + (even if isinstance(even, int) else 0))
 
 
 def _example(cls: type[Specification], section: str) -> str:

@@ -72,10 +72,12 @@ def workers_of(task: Task, number: int) -> Iterator[Callable[[str, Iterable[Chun
     def call(name: str, chunk: Chunk) -> None:
         process = free.get()
         try:
-            _ask(process, [json.dumps(asdict(task)), name, chunk.name])
+            _ask(process, [text, name, chunk.name])
         finally:
             free.put(process)
 
+    # Once for all chunks: a grid may be long.
+    text = json.dumps(asdict(task))
     threads = ThreadPoolExecutor(number)
     try:
         yield lambda name, chunks: threads.map(lambda chunk: call(name, chunk), chunks)

@@ -77,6 +77,25 @@ def test_limits_and_order(name, tokens):
     assert np.all(np.diff(found.plug_in) > 0)
 
 
+def test_equal_errors_of_the_estimate_are_computed_once():
+    """Beyond the recovery threshold the error is zero at every alpha."""
+    channel, nodes, computed = make_channel("softmax", 2, 1.0), nodes_of(2), []
+
+    class Counted:
+        def distance(self, mixing, nodes):
+            computed.append(mixing)
+            return channel.distance(mixing, nodes)
+
+    V = np.array([0.7, 0.0, 0.3, 0.0, np.nan, 0.7])
+    found = output_errors(Counted(), 0.5, V, np.zeros_like(V), nodes)
+    # Both errors of three values.
+    assert len(computed) == 2 * 3
+    for place, value in enumerate(V):
+        alone = output_errors(channel, 0.5, np.array([value]), np.zeros(1), nodes)
+        for name in ("bayes", "bayes_uncertainty", "plug_in", "plug_in_uncertainty"):
+            np.testing.assert_array_equal(getattr(found, name)[place], getattr(alone, name)[0])
+
+
 def test_no_samples():
     """At alpha = 0, V = 1 and the estimate is sqrt(rho) I. In the limit of small width it vanishes: a one-hot output of two
     tokens is then guessed, error 1/2 per row for the mean (1/2, 1/2), and 1 per row for a guess."""
