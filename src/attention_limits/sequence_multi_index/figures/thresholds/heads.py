@@ -1,4 +1,4 @@
-"""Attention of several heads: their order, with fixed and with learned readout, and thresholds against their number."""
+"""Attention of several heads: thresholds against their number, and the order of two, with fixed and with learned readout."""
 
 import numpy as np
 
@@ -24,22 +24,22 @@ KINDS = {"atlas_heads": ("tied", BLUE), "atlas_untied_multi_head": ("queries and
 @house_style
 def draw(cubes):
     """Overlaps from heads_fixed_readout and heads_learned_readout, thresholds from atlas_heads and atlas_untied_multi_head."""
-    figure, (fixed, learned, thresholds) = new_figure(1, 3, WIDE, 3.6)
+    figure, (thresholds, fixed, learned) = new_figure(1, 3, WIDE, 3.6, width_ratios=[1.3, 1, 1])
+    _thresholds(thresholds, cubes)
     cube = cubes["heads_fixed_readout"]
     weights = specifications(cube)["state_evolution"]["model"]["readout"]
     for head, weight in enumerate(weights, start=1):
         _overlap(fixed, cube, [head], LAYER_COLORS[head], f"head {head}, weight {weight:g}")
-    fixed.set_title("fixed readout")
+    fixed.set_title("two heads, fixed readout")
     cube = cubes["heads_learned_readout"]
     heads = specifications(cube)["state_evolution"]["model"]["heads"]
     rows = cube.layer.values
     _overlap(learned, cube, rows[:heads], PURPLE, "heads, mean")
     _overlap(learned, cube, rows[heads:], ORANGE, "values, mean")
-    learned.set_title("learned readout")
+    learned.set_title("two heads, learned readout")
     for axes in (fixed, learned):
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$", ylabel="overlap with the teacher", ylim=(-0.03, 1.05))
         axes.legend(loc="upper left")
-    _thresholds(thresholds, cubes)
     return figure
 
 

@@ -1,7 +1,9 @@
 """Two heads that split the embedding: overlaps by state evolution and GAMP against the number of samples."""
 
+import numpy as np
+
 from attention_limits.pipeline.cubes.readings import passed, specifications
-from attention_limits.plotting import LAYER_COLORS, NARROW, curve, house_style, legend_below, new_figure, present
+from attention_limits.plotting import KEY, LAYER_COLORS, NARROW, curve, house_style, legend_below, new_figure, present
 from attention_limits.sequence_multi_index.figures.shared import draw_layer
 
 
@@ -11,29 +13,29 @@ def draw(cubes):
     cube = cubes["heads_split"]
     model = specifications(cube)["gamp"]
     theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
-    figure, axes = new_figure(1, 1, NARROW, 4.0)
+    figure, axes = new_figure(1, 1, NARROW, 3.8)
     for head, weight in enumerate(model["model"]["readout"], start=1):
-        name = f"head {head}, weight {weight:g}"
-        size = model["solver"]["dimension"]
-        draw_layer(axes, theory, gamp, head, (f"{name}, state evolution", rf"{name}, GAMP $D = {size}$"))
-        _whole(axes, cubes["heads_fixed_readout"], head, f"{name}, reads the whole embedding")
-    end = 1.05 * float(theory.alpha.max())
+        draw_layer(axes, theory, gamp, head, (f"head {head}, weight {weight:g}", None))
+        _whole(axes, cubes["heads_fixed_readout"], head)
+    axes.plot([], [], "--", color=KEY, linewidth=0.9, label="each head reads the whole embedding")
+    axes.plot([], [], "o", color=KEY, label=f"GAMP, $D = {model['solver']['dimension']}$")
+    low, high = (float(end(theory.alpha)) for end in (np.min, np.max))
     axes.set(
         xlabel=r"samples per dimension $\alpha = n/D$",
         ylabel="overlap with the teacher $Q$",
-        xlim=(0, end),
-        ylim=(-0.03, 1.05),
+        xlim=(0.8 * low, high + 0.2 * low),
+        ylim=(-0.03, None),
     )
-    legend_below(figure, axes, ncols=1)
+    legend_below(figure, axes, ncols=2)
     return figure
 
 
-def _whole(axes, cube, head, label):
+def _whole(axes, cube, head):
     """State evolution of a head that reads all dimensions, dashed and without a band."""
     cube = cube.squeeze("estimator", drop=True) if "estimator" in cube.dims else cube
     overlap = present(cube.overlap.sel(layer=head, layer_star=head, drop=True).transpose("alpha", "replica"))
     flags = passed(cube, "overlap").sel(alpha=overlap.alpha).transpose("alpha", "replica").values
-    curve(axes, overlap.alpha.values, overlap.values, LAYER_COLORS[head], label, "--", flags, linewidth=0.9)
+    curve(axes, overlap.alpha.values, overlap.values, LAYER_COLORS[head], None, "--", flags, linewidth=0.9)
 
 
 def numbers(cubes):

@@ -51,7 +51,8 @@ def draw(cubes):
     axes[0, -1].remove()
     for letter, panel in zip(string.ascii_lowercase[len(tokens) :], axes[1], strict=False):
         letter_panel(panel, letter)
-    legend_below(figure, axes[0, -2], ncols=5)
+    # Tied above untied; the entry of both comes last.
+    legend_below(figure, axes[0, -2], ncols=5, key=lambda name: (name.partition(", ")[2] or "~", name))
     return figure
 
 
