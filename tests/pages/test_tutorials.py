@@ -18,7 +18,7 @@ from attention_limits.__main__ import main
 from attention_limits.pipeline.cubes.reader import read
 from attention_limits.pipeline.experiments.project import load_project
 from attention_limits.pipeline.experiments.yaml_reader import load as load_yaml
-from toy import repository
+from toy import edited, repository
 
 pytestmark = pytest.mark.slow
 
@@ -45,6 +45,9 @@ def project(tmp_path, monkeypatch):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         (tmp_path / name).parent.mkdir(exist_ok=True)
         copy(ROOT / name, tmp_path / name)
+    # Snakemake ends so long after its last job.
+    profile = tmp_path / "profiles/default/config.yaml"
+    profile.write_text(edited(profile.read_text(), [("1000/3s", "1000/1s")]))
     (tmp_path / EXPERIMENT).parent.mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
@@ -126,7 +129,7 @@ def test_contacts_of_a_protein_family(project):
     text = next(text for language, text in blocks("protein_contacts.md") if language == "yaml")
     experiment = Path("config/potts_mlm/experiments/family.yaml")
     experiment.parent.mkdir()
-    experiment.write_text(text.replace("[1000]", "[200]").replace("max_iterations: 200", "max_iterations: 10"))
+    experiment.write_text(text.replace("[1000]", "[200]").replace("max_iterations: 200", "max_iterations: 2"))
     follow("protein_contacts.md")
     seen = {}
     execute("protein_contacts.md", seen)

@@ -101,13 +101,11 @@ def test_the_profile_for_slurm_shows_a_partition_for_a_whole_family(tmp_path):
     record = f"echo {{rule}} {{resources.slurm_partition}} >> {submitted}; exit 1 #"
     arguments = ["--workflow-profile", str(tmp_path / "profile"), "--directory", str(tmp_path), "--keep-going"]
     arguments += ["--executor", "cluster-generic", "--cluster-generic-submit-cmd", record, "--jobs", "1000"]
-    arguments += [
-        "--default-resources",
-        "slurm_partition='normal'",
-        "--config",
-        "scale=smoke",
-        "families=[attention_indexed]",
-    ]
+    arguments += ["--default-resources", "slurm_partition='normal'", "--config", "scale=smoke"]
+    # One job of each rule.
+    experiments = repository("smoke").experiments["attention_indexed"].values()
+    jobs = {name: each.path("results/smoke", each.chunks[0]) for item in experiments for name, each in item.estimators.items()}
+    arguments += ["--", *jobs.values()]
     snakemake_server.call(arguments, REPOSITORY, dict(os.environ), linked_python(tmp_path / "environment"))
     partitions = dict(line.split() for line in submitted.read_text().splitlines())
     computing = {first for first, second in page_edges() if second == "aim_cube"}

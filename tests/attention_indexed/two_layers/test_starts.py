@@ -33,7 +33,7 @@ def evolution(folder, model, alpha, replicas=1, **solver):
 def test_near_a_jump_both_branches_are_stored_and_no_point_counts(tmp_path):
     """Width 0.01 at c = 0, beta = 10, alpha = 0.0322: V = (0.884, 0.292) from V = 1 and (0.257, 0.170) from V = 0.001 with 1024
     nodes, both stable. A scrambling of 128 nodes may lose a branch; one of its quarters then has both, or another one."""
-    found = evolution(tmp_path, JUMP, [0.0322], replicas=4, nodes=128).isel(alpha=0)
+    found = evolution(tmp_path, JUMP, [0.0322], replicas=2, nodes=128).isel(alpha=0)
     assert not np.any(passed(found, "mmse_by_layer", unique=True) == 1)
     assert np.all(np.isnan(mean_of_passed(found.expand_dims("alpha").sel(layer=1), "mmse_by_layer")[0]))
     both = (found.mmse_by_layer.sel(layer=1) > 0.8) & (found.mmse_informed_by_layer.sel(layer=1) < 0.35)

@@ -59,8 +59,9 @@ def test_the_chunks_that_are_left_are_the_jobs_of_snakemake(project):
         assert {name: row.left[1] for name, row in found().items()} == left
         assert left == {name: jobs.count(name) for name in left}
 
-    rules = [f"toy_{name}" for name in ("growth", "counting", "means", "spreads")]
-    assert project.snakemake("--cores", "1", "--until", *rules).returncode == 0
+    compute(project, "drawn", "means", "spreads")
+    # Snakemake sees an edit of a solver or of code where it has records.
+    assert project.snakemake("--cores", "1", "--until", "toy_growth", "toy_counting").returncode == 0
     same({"growth": 2, "counting": 0, "drawn": 2, "means": 2, "spreads": 0})
     # Data that two estimators read, one of which has an equal chunk at both scales.
     next(project.folder.glob("results/data/toy/shared/drawn/alpha0.4_replicas0_*.nc")).unlink()

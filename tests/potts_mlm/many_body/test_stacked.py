@@ -73,7 +73,7 @@ def test_the_first_step_of_adam_moves_by_the_rate_against_the_gradient():
     sequences = rng.integers(0, 3, (20, 4))
     parameters = stacked.initial(stacked.Shape(4, 3, 2, 1, 4), rng)
     masked = np.arange(20) % 4
-    slope = jax.grad(stacked.loss)(parameters, sequences, masked)
+    slope = jax.jit(jax.grad(stacked.loss))(parameters, sequences, masked)
     zeros = [jax.tree.map(np.zeros_like, parameters) for _ in range(2)]
     state = jax.tree.map(jax.numpy.array, (parameters, *zeros, 0))
     (moved, *_), _ = stacked._epoch(state, sequences, np.arange(20)[None], masked[None], np.array([0.01], np.float32))

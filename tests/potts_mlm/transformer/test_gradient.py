@@ -14,7 +14,8 @@ pytestmark = pytest.mark.slow
 peer = importlib.import_module("jax_transformer")
 
 
-@pytest.mark.parametrize("layers", [1, 2, 3])
+# Of three layers, one is neither the first nor the last.
+@pytest.mark.parametrize("layers", [1, 3])
 def test_loss_and_gradient_are_those_of_automatic_differentiation(layers):
     """Sizes that neither 4 nor 16 divides; all parameters are away from their start, where biases and shifts are zero. Sums of
     about 100 terms in single precision: 2e-5 of the largest component is allowed."""
@@ -25,8 +26,8 @@ def test_loss_and_gradient_are_those_of_automatic_differentiation(layers):
     sequences = rng.integers(0, 5, (37, 7))
     rows, masked = rng.permutation(37)[:35], rng.integers(0, 7, 35)
     loss, slope = gradient(theta, shape, sequences, rows, masked)
-    function = jax.value_and_grad(lambda own: peer.masked_loss(own, jnp.asarray(sequences[rows]), masked, shape))
-    expected, slopes = function(jnp.asarray(theta))
+    function = jax.jit(jax.value_and_grad(peer.masked_loss), static_argnums=3)
+    expected, slopes = function(jnp.asarray(theta), jnp.asarray(sequences[rows]), masked, shape)
     assert loss == pytest.approx(float(expected), rel=1e-5)
     np.testing.assert_allclose(slope, slopes, atol=2e-5 * float(jnp.abs(slopes).max()))
 
@@ -36,7 +37,7 @@ def test_attention_of_every_layer_is_that_of_the_peer():
     shape = Shape(sites=6, colors=3, layers=2, width=8, hidden=8)
     theta, sequences = initial(shape, rng), rng.integers(0, 3, (20, 6))
     _, looks = evaluate(theta, shape, sequences)
+    predict = jax.jit(lambda masked: peer.predict(peer.parameters(theta, shape), jnp.asarray(sequences), masked))
     for site in range(6):
-        masked = np.full(20, site)
-        _, expected = peer.predict(peer.parameters(theta, shape), jnp.asarray(sequences), masked)
+        _, expected = predict(np.full(20, site))
         np.testing.assert_allclose(looks[:, site], expected.mean(axis=1), atol=1e-5)

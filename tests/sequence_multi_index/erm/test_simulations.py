@@ -43,7 +43,7 @@ def test_the_gradient_is_that_of_automatic_differentiation():
         return (0.5 * jnp.sum(difference**2) + 0.15 * jnp.sum(W**2)) / 12
 
     with jax.enable_x64(True):
-        value, gradient = jax.value_and_grad(objective)(jnp.asarray(weights))
+        value, gradient = jax.jit(jax.value_and_grad(objective))(jnp.asarray(weights))
     loss = make_loss("square", link)
     ours, slope = objective_and_gradient(loss, outputs, sequences.reshape(-1, 12), 0.3, weights)
     assert ours == pytest.approx(float(value), rel=1e-12)

@@ -151,7 +151,8 @@ def steps(link, alpha, start, count, replicas, exact=False, seed=145):
 @pytest.mark.parametrize("alpha", [0.9, 1.4])
 def test_published_overlaps_of_two_layers_stay_under_the_public_map(alpha):
     start, independent, error = STEPS[alpha]
-    found, missed = steps(TWO, alpha, start, 256, 8)
+    # Rare outputs make the error: with twice the outputs it is the same.
+    found, missed = steps(TWO, alpha, start, 128, 8)
     assert_mean(found[:, 0], independent, error=error, false_alarm=1e-2)
     assert_mean(found[:, 0], start[0], error=SCATTER, false_alarm=1e-2)
     count, outputs = MISSED[alpha]

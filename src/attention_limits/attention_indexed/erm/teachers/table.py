@@ -43,23 +43,35 @@ class _Cut:
         high = self.pieces.angle[after] if after < len(values) else high
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
-            low, high = (middle, high) if self._all(middle)[0, piece] < threshold else (low, middle)
+            low, high = (middle, high) if self._x(middle, piece) < threshold else (low, middle)
         return 0.5 * (low + high)
+
+    def _x(self, angle, piece):
+        """x at one theta, as `_all` computes it; its checks would take most of the time of the halvings."""
+        distance = angle - self._all.xi
+        if not distance.all():
+            return self._all(angle)[0, piece]
+        weights = self._all.wi / distance
+        return (weights @ self._all.yi)[piece] / np.sum(weights)
+
+    def above(self, threshold):
+        """Above eps: array (3, n) of x, mu dx and h."""
+        return self._between([(self._place(piece, threshold), np.pi) for piece in range(len(self.pieces.low))])
 
     def sides(self, threshold):
         """Above and below eps: arrays (3, n) of x, mu dx and h."""
-        found = []
-        for above in (True, False):
-            parts = []
-            for piece in range(len(self.pieces.low)):
-                middle = self._place(piece, threshold)
-                start, end = (middle, np.pi) if above else (0.0, middle)
-                if end - start > 1e-12:
-                    at = self._all(start + 0.5 * (end - start) * (_X + 1.0))[:, :, piece]
-                    at[:, 1] *= 0.5 * (end - start) * _W
-                    parts.append(at.T)
-            found.append(np.concatenate(parts, axis=1) if parts else np.zeros((3, 0)))
-        return found
+        middles = [self._place(piece, threshold) for piece in range(len(self.pieces.low))]
+        return self._between([(middle, np.pi) for middle in middles]), self._between([(0.0, middle) for middle in middles])
+
+    def _between(self, ends):
+        """Array (3, n) of x, mu dx and h between two theta of each piece."""
+        parts = []
+        for piece, (start, end) in enumerate(ends):
+            if end - start > 1e-12:
+                at = self._all(start + 0.5 * (end - start) * (_X + 1.0))[:, :, piece]
+                at[:, 1] *= 0.5 * (end - start) * _W
+                parts.append(at.T)
+        return np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
 
 
 class TableLaw:
@@ -111,7 +123,7 @@ class TableLaw:
             return 0.5 * decay / equations
 
         def excess(threshold):
-            x, mass, h = self._cuts[k].sides(threshold)[0]
+            x, mass, h = self._cuts[k].above(threshold)
             if equations is None:
                 return threshold * mass.sum() - 2.0 * self.noise[k] * np.sum(h * mass)
             free = equations - 2.0 * np.sum((x - threshold) * h * mass)
