@@ -1,8 +1,11 @@
 """What a drawn figure has against the grammar of figures."""
 
+import contextlib
 import importlib
 import re
 import warnings
+from collections.abc import Iterator
+from unittest import mock
 
 import numpy as np
 import xarray as xr
@@ -14,8 +17,8 @@ from matplotlib.lines import Line2D
 from matplotlib.path import Path
 from matplotlib.text import Text
 
+from attention_limits.pipeline.cubes import reader
 from attention_limits.pipeline.cubes.cube_bytes import linked
-from attention_limits.pipeline.cubes.reader import read
 from attention_limits.pipeline.cubes.readings import judges
 from attention_limits.pipeline.experiments.figures import PLACEHOLDER
 from attention_limits.plotting import COLORS, LAYER_COLORS, MIDDLE, NARROW, WIDE
@@ -190,21 +193,48 @@ def without_flags(cube, seen):
     return found
 
 
-def of_family(project, folder, family):
-    """Faults of the figures of a family, drawn from the cubes below `folder`, by figure."""
+@contextlib.contextmanager
+def watching(name: str) -> Iterator[tuple[list[str], set[str]]]:
+    """Lines about the figure that a command draws with the module `name`, and the names of its numbers, while it draws."""
+    module, cubes, lines, given = importlib.import_module(name), {}, [], set()
+    its = {"read": reader.read, "draw": module.draw, "numbers": getattr(module, "numbers", None)}
+
+    def read(path, *arguments, **options):
+        cube = its["read"](path, *arguments, **options)
+        watched_cube, seen = watched(cube)
+        cubes[path.stem] = cube, seen
+        return watched_cube
+
+    def draw(opened):
+        figure = its["draw"](opened)
+        lines.extend(faults(figure))
+        lines.extend(line for axes in figure.axes for line in covered(axes))
+        for cube, (dataset, seen) in cubes.items():
+            lines.extend(f"{cube}: {line}" for line in without_flags(dataset, seen))
+        return figure
+
+    def numbers(opened):
+        found = its["numbers"](opened)
+        given.update(found)
+        return found
+
+    replaced = [(reader, "read", read), (module, "draw", draw)]
+    replaced += [(module, "numbers", numbers)] if its["numbers"] else []
+    with contextlib.ExitStack() as patches:
+        for patch in replaced:
+            patches.enter_context(mock.patch.object(*patch))
+        yield lines, given
+
+
+def of_family(project, family, watched):
+    """Faults of the figures of a family, by figure; `watched` holds what `watching` gives, by figure."""
+    figures = {name: figure for name, figure in project.figures.items() if figure.family == family}
+    assert watched.keys() == figures.keys()
     found = {}
-    for name, figure in project.figures.items():
-        if figure.family == family:
-            cubes = {cube: read(folder / item.cube_path(project.run.folder)) for cube, item in figure.cubes.items()}
-            module = importlib.import_module(figure.module)
-            watched_cubes = {cube: watched(dataset) for cube, dataset in cubes.items()}
-            drawn = module.draw({cube: dataset for cube, (dataset, _) in watched_cubes.items()})
-            found[name] = faults(drawn)
-            found[name] += [line for axes in drawn.axes for line in covered(axes)]
-            for cube, (_, seen) in watched_cubes.items():
-                found[name] += [f"{cube}: {line}" for line in without_flags(cubes[cube], seen)]
-            # The numbers of the caption.
-            wanted = {number for number, _ in PLACEHOLDER.findall(figure.caption.read_text(encoding="utf-8"))}
-            given = set(module.numbers(cubes)) if hasattr(module, "numbers") else set()
-            found[name] += [f"{number}: in the caption or in `numbers` alone" for number in sorted(wanted ^ given)]
+    for name, figure in figures.items():
+        lines, given = watched[name]
+        wanted = {number for number, _ in PLACEHOLDER.findall(figure.caption.read_text(encoding="utf-8"))}
+        found[name] = lines + [
+            f"{number}: in the caption or in `numbers` alone" for number in sorted(wanted ^ {*given})
+        ]
     return {name: lines for name, lines in found.items() if lines}

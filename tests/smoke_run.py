@@ -4,6 +4,7 @@ The lines are those that Snakemake prints for its jobs, in its order. Python sta
 tests of the toy project and of the tutorials show that Snakemake runs such lines.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -12,8 +13,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import figure_faults
 import snakemake_server
 from attention_limits import __main__ as program
+from attention_limits.pipeline.experiments.figures import figure_module
 from toy import REPOSITORY
 
 
@@ -32,8 +35,8 @@ def lines(planned: str) -> list[list[str]]:
     return [shlex.split(line) for line in found]
 
 
-def run(folder: Path, commands: list[list[str]]) -> None:
-    """Run command lines one after the other in one new process."""
+def run(folder: Path, commands: list[list[str]]) -> dict[str, tuple[list[str], list[str]]]:
+    """Run command lines one after the other in one new process. By drawn figure what `figure_faults.watching` gives."""
     done = subprocess.run(
         [sys.executable, __file__],
         cwd=folder,
@@ -44,14 +47,23 @@ def run(folder: Path, commands: list[list[str]]) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def main() -> None:
     # Numba starts its threads once: no line may set their number.
     program.limit_threads = lambda threads: None
+    figures = {}
     for command in json.load(sys.stdin):
-        if status := program.main(command):
-            sys.exit(f"exit status {status}: {shlex.join(command)}")
+        with contextlib.ExitStack() as watch:
+            if command[0] == "draw":
+                watching = figure_faults.watching(figure_module(*command[1].split("/")))
+                lines, numbers = watch.enter_context(watching)
+            if status := program.main(command):
+                sys.exit(f"exit status {status}: {shlex.join(command)}")
+        if command[0] == "draw":
+            figures[Path(command[command.index("--output") + 1]).stem] = lines, sorted(numbers)
+    print(json.dumps(figures))
 
 
 if __name__ == "__main__":

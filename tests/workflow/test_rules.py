@@ -104,7 +104,11 @@ def test_the_profile_for_slurm_shows_a_partition_for_a_whole_family(tmp_path):
     arguments += ["--default-resources", "slurm_partition='normal'", "--config", "scale=smoke"]
     # One job of each rule.
     experiments = repository("smoke").experiments["attention_indexed"].values()
-    jobs = {name: each.path("results/smoke", each.chunks[0]) for item in experiments for name, each in item.estimators.items()}
+    jobs = {
+        name: each.path("results/smoke", each.chunks[0])
+        for item in experiments
+        for name, each in item.estimators.items()
+    }
     arguments += ["--", *jobs.values()]
     snakemake_server.call(arguments, REPOSITORY, dict(os.environ), linked_python(tmp_path / "environment"))
     partitions = dict(line.split() for line in submitted.read_text().splitlines())

@@ -19,12 +19,12 @@ BEFORE = json.loads(golden.FILE.read_text(encoding="utf-8"))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_figure_at_smoke_scale(tmp_path, family):
     planned = smoke_run.snakemake(tmp_path, "-n", "--config", "scale=smoke", f"families=[{family}]")
-    smoke_run.run(tmp_path, smoke_run.lines(planned))
+    drawn = smoke_run.run(tmp_path, smoke_run.lines(planned))
     # All that the rule of the family asks for, and the audit.
     targets = [*repository("smoke").targets(family), "results/smoke/audit.md"]
     assert [path for path in targets if not (tmp_path / path).exists()] == []
     assert differences_from_before(tmp_path / "results" / "smoke", family) == []
-    assert figure_faults.of_family(repository("smoke"), tmp_path, family) == {}
+    assert figure_faults.of_family(repository("smoke"), family, drawn) == {}
 
 
 def test_the_golden_file_has_no_other_cubes():
