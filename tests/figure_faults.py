@@ -226,13 +226,13 @@ def watching(name: str) -> Iterator[tuple[list[str], set[str]]]:
         yield lines, given
 
 
-def of_family(project, family, watched):
-    """Faults of the figures of a family, by figure; `watched` holds what `watching` gives, by figure."""
+def of_family(project, family, drawn):
+    """Faults of the figures of a family, by figure; `drawn` holds what `watching` gives, by figure."""
     figures = {name: figure for name, figure in project.figures.items() if figure.family == family}
-    assert watched.keys() == figures.keys()
+    assert drawn.keys() == figures.keys()
     found = {}
     for name, figure in figures.items():
-        lines, given = watched[name]
+        lines, given = drawn[name]
         wanted = {number for number, _ in PLACEHOLDER.findall(figure.caption.read_text(encoding="utf-8"))}
         found[name] = lines + [
             f"{number}: in the caption or in `numbers` alone" for number in sorted(wanted ^ {*given})
