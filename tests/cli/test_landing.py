@@ -14,15 +14,16 @@ def links(page):
     return [unquote(html.unescape(link)) for link in re.findall(r'(?:href|src)="([^"]*)"', page) if link != "data:,"]
 
 
-def test_the_front_page_of_a_run(toy):
+def test_the_front_page_of_a_run(finished):
     """In a folder with a space, and with results outside of the project."""
-    options = ("--config", "scale=smoke", "results=../my results")
+    toy, options = finished, ("--config", "results=../my results")
+    folder = toy.folder.parent / "my results"
+    (toy.folder / "results").rename(folder)
     done = toy.snakemake("landing", *options)
     assert done.returncode == 0, done.stderr
-    folder = toy.folder.parent / "my results/smoke"
     text = (folder / "index.html").read_text(encoding="utf-8")
     assert "1 figures" not in text
-    assert "1 figure at scale smoke, root seed 0." in text
+    assert "1 figure at scale laptop, root seed 0." in text
     with xr.open_dataset(folder / "cubes/toy/growth_curve.nc") as cube:
         caption = f"Heights of the toy, at most {cube.height.max().item():.4f}."
     for shown in ('id="toy_heights"', caption, "fail converged", "growth_curve"):
@@ -38,7 +39,7 @@ def test_the_front_page_of_a_run(toy):
     # A picture that other code has drawn is marked.
     toy.edit("src/attention_limits/toy/figures/heights.py", "def draw(cubes):", "def draw(cubes):\n    print()")
     output = str(folder / "index.html")
-    done = toy.program("landing", "--scale", "smoke", "--results", "../my results", "--output", output)
+    done = toy.program("landing", "--results", "../my results", "--output", output)
     assert done.returncode == 0, done.stderr
     text = (folder / "index.html").read_text(encoding="utf-8")
     assert "drawn by another code" in text
@@ -47,6 +48,6 @@ def test_the_front_page_of_a_run(toy):
     # Pages that follow later have links when they are there.
     for name in ("explorer.html", "report.html"):
         (folder / name).write_text("")
-    assert toy.program("landing", "--scale", "smoke", "--results", "../my results", "--output", output).returncode == 0
+    assert toy.program("landing", "--results", "../my results", "--output", output).returncode == 0
     found = links((folder / "index.html").read_text(encoding="utf-8"))
     assert {"explorer.html", "report.html", "explorer.html#cube=toy/growth_curve"} <= set(found)

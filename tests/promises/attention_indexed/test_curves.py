@@ -164,7 +164,7 @@ def test_state_evolution_of_linear_scores_with_noise(model, alpha):
 FILE = REPOSITORY / "tests/attention_indexed/channels_of_files.py"
 
 
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(
     shift=st.floats(0.0, 1.0),
     spread=st.one_of(st.just(0.0), st.floats(-3.0, 0.0).map(lambda x: 10.0**x)),

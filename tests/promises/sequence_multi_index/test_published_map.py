@@ -46,8 +46,11 @@ def test_published_map_gives_overlaps_or_nothing(alpha, depth, skip, start, regu
 
 @functools.cache
 def boxes(skip):
-    """Of the boxes [-5, 5]^2 and [-3, 3]^2: points z (S, 2) of Gauss and Legendre's rule, layer^-1, weights over |det|."""
-    x, weight = np.polynomial.legendre.leggauss(160)
+    """Of the boxes [-5, 5]^2 and [-3, 3]^2: points z (S, 2) of Gauss and Legendre's rule, layer^-1, weights over |det|.
+
+    64 nodes a side give the squares below to 3e-8: those of 160 nodes differ by less.
+    """
+    x, weight = np.polynomial.legendre.leggauss(64)
     found = []
     for reach in (5.0, 3.0):
         z = reach * np.stack(np.meshgrid(x, x, indexing="ij"), axis=-1).reshape(-1, 2)

@@ -66,10 +66,10 @@ class Independent(Link):
 def test_the_next_threshold_is_that_of_the_rest_alone():
     """Row 1 without noise is recovered near 1.13; row 2 with noise is learned at its own threshold, as if it were alone."""
     alone = OutputNoise(phase_retrieval(), NOISE)
-    expected = first_threshold(channel_of(alone), nodes_of(alone, 4096)).alpha
+    expected = first_threshold(channel_of(alone), nodes_of(alone, 1024)).alpha
     assert expected > 1.3
     link = Independent([0.0, NOISE])
-    first, second, third = staircase(channel_of(link), nodes_of(link, 4096), nodes_of(link, 4096, 1), 1e-3)
+    first, second, third = staircase(channel_of(link), nodes_of(link, 1024), nodes_of(link, 1024, 1), 1e-3)
     assert abs(first.alpha - 0.5) < 0.02
     # Four standard errors: a false alarm of 6e-5.
     assert abs(second.alpha - expected) < 4.0 * np.hypot(second.error, second.shift)
