@@ -1,10 +1,15 @@
 """What the smoke run looks for in figures: each fault is found in a figure that has it, and in no other one."""
 
+import sys
+import types
+from pathlib import Path
+
 import numpy as np
 import pytest
 import xarray as xr
 
 import figure_faults
+from attention_limits.pipeline.cubes import reader
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     COLORS,
@@ -138,11 +143,34 @@ def test_a_draw_within_a_draw_names_the_circles_once():
     assert [text.get_text() for text in legend.get_texts()] == ["a curve", "another flag", "one replica, fails a flag"]
 
 
-def test_a_variable_without_its_flag_is_found():
-    dims = ("alpha", "replica")
-    cube = xr.Dataset({name: (dims, np.ones((3, 2))) for name in ("overlap", "converged", "iterations")})
-    for name in cube:
-        cube[name].attrs["estimator"] = "theory"
+@pytest.fixture
+def cube():
+    found = xr.Dataset(
+        {name: (("alpha", "replica"), np.ones((3, 2))) for name in ("overlap", "converged", "iterations")}
+    )
+    for name in found:
+        found[name].attrs["estimator"] = "theory"
+    return found
+
+
+def test_a_figure_is_watched_while_a_command_draws_it(cube, monkeypatch):
+    def draw(cubes):
+        return figure(width=5.0, draw=lambda axes: axes.plot(cubes["mine"].overlap, label="a curve"))
+
+    module = types.ModuleType("drawn")
+    module.draw, module.numbers = draw, lambda cubes: {"largest": float(cubes["mine"].converged.max())}
+    monkeypatch.setitem(sys.modules, "drawn", module)
+    monkeypatch.setattr(reader, "read", lambda path: cube)
+    with figure_faults.watching("drawn") as (lines, numbers):
+        cubes = {"mine": reader.read(Path("results/mine.nc"))}
+        assert module.draw(cubes).axes
+        assert module.numbers(cubes) == {"largest": 1.0}
+    assert lines == ["width 5 inches", "mine: overlap is drawn without its flags: converged"]
+    assert numbers == {"largest"}
+    assert module.draw is draw
+
+
+def test_a_variable_without_its_flag_is_found(cube):
     watched, seen = figure_faults.watched(cube)
     assert watched.isel(alpha=0).overlap.shape == (2,)
     assert seen == {"overlap"}
