@@ -101,7 +101,8 @@ def test_the_profile_for_slurm_shows_a_partition_for_a_whole_family(tmp_path):
     record = f"echo {{rule}} {{resources.slurm_partition}} >> {submitted}; exit 1 #"
     arguments = ["--workflow-profile", str(tmp_path / "profile"), "--directory", str(tmp_path), "--keep-going"]
     arguments += ["--executor", "cluster-generic", "--cluster-generic-submit-cmd", record, "--jobs", "1000"]
-    arguments += ["--default-resources", "slurm_partition='normal'", "--config", "scale=smoke"]
+    arguments += ["--default-resources", "slurm_partition='normal'"]
+    arguments += ["--config", "scale=smoke", "families=[attention_indexed]"]
     # One job of each rule.
     experiments = repository("smoke").experiments["attention_indexed"].values()
     jobs = {

@@ -61,9 +61,8 @@ class _Cut:
     def sides(self, threshold):
         """Above and below eps: arrays (3, n) of x, mu dx and h."""
         middles = [self._place(piece, threshold) for piece in range(len(self.pieces.low))]
-        return self._between([(middle, np.pi) for middle in middles]), self._between(
-            [(0.0, middle) for middle in middles]
-        )
+        above, below = ([(middle, np.pi) for middle in middles], [(0.0, middle) for middle in middles])
+        return self._between(above), self._between(below)
 
     def _between(self, ends):
         """Array (3, n) of x, mu dx and h between two theta of each piece."""
