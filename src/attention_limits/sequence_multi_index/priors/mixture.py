@@ -12,7 +12,7 @@ for one and two rows, over Sobol nodes for more.
 
 import itertools
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 
 import numpy as np
 from scipy.special import ndtr
@@ -112,14 +112,19 @@ class MixtureRows(Prior):
         """See `Prior`."""
         logs, means, covariances = [], [], []
         for log_share, mu, deviation in zip(self._log_shares, self._means, self._deviations, strict=True):
+            log = log_share + b @ mu - 0.5 * mu @ precision @ mu
+            if not np.any(deviation):
+                # A point.
+                logs.append(log)
+                means.append(np.broadcast_to(mu, b.shape))
+                covariances.append(np.zeros((self.rows, self.rows)))
+                continue
             matrix = np.eye(self.rows) + deviation[:, None] * precision * deviation
             covariance = deviation[:, None] * np.linalg.inv(matrix) * deviation
             shift = b - precision @ mu
             move = shift @ covariance
             volume = np.linalg.slogdet(matrix)[1]
-            logs.append(
-                log_share + b @ mu - 0.5 * mu @ precision @ mu + 0.5 * np.sum(shift * move, axis=1) - 0.5 * volume
-            )
+            logs.append(log + 0.5 * np.sum(shift * move, axis=1) - 0.5 * volume)
             means.append(mu + move)
             covariances.append(covariance)
         logs, means = np.array(logs), np.array(means)
@@ -141,7 +146,7 @@ class MixtureRows(Prior):
         otherwise.
         """
         if np.count_nonzero(precision - np.diag(np.diag(precision))) == 0:
-            one = self.subset([0])
+            one = self if self.rows == 1 else self._one
             found = [one._together(np.array([[value]])) for value in np.diag(precision)]
             missing = np.diag([float(item.missing[0, 0]) for item in found])
             return Averages(missing, sum(item.log_normaliser for item in found), max(item.error for item in found))
@@ -151,6 +156,10 @@ class MixtureRows(Prior):
                 f"{self.most_coupled_rows} rows"
             )
         return self._together(precision)
+
+    @cached_property
+    def _one(self):
+        return self.subset([0])
 
     def _together(self, precision) -> Averages:
         values, vectors = np.linalg.eigh(precision)
@@ -179,9 +188,13 @@ class MixtureRows(Prior):
     def _on_lines(self, root, precision) -> Averages:
         fine, coarse, normaliser = np.zeros((self.rows, self.rows)), np.zeros((self.rows, self.rows)), 0.0
         for log_share, mu, deviation in zip(self._log_shares, self._means, self._deviations, strict=True):
-            spread, axes = np.linalg.eigh(np.eye(self.rows) + root @ np.diag(deviation**2) @ root)
-            points, weights, every_second = _trapezoid(np.sqrt(spread))
-            found = self.posterior((root @ mu + points @ axes.T) @ root, precision)
+            if np.any(deviation):
+                spread, axes = np.linalg.eigh(np.eye(self.rows) + root @ np.diag(deviation**2) @ root)
+                points, weights, every_second = _trapezoid(np.sqrt(spread))
+                points = points @ axes.T
+            else:
+                points, weights, every_second = _of_points(self.rows)
+            found = self.posterior((root @ mu + points) @ root, precision)
             share = np.exp(log_share)
             fine += share * np.tensordot(weights, found.covariance, axes=1)
             coarse += share * np.tensordot(every_second, found.covariance, axes=1)
@@ -251,6 +264,12 @@ def _trapezoid(deviations):
             np.multiply.outer(product, factor).ravel() for product, factor in zip(products, line[1:], strict=True)
         ]
     return points, *products
+
+
+@cache
+def _of_points(rows):
+    """As `_trapezoid`, of N(0, I) in P = `rows` dimensions."""
+    return _trapezoid(np.ones(rows))
 
 
 @lru_cache(maxsize=8)
