@@ -236,8 +236,8 @@ def _overlaps(problem, found):
 
 def start_equations(problem: Problem) -> float:
     """alpha (M^2 + M - 2), or alpha M (M - 1) without symmetry: equations of the linear problem where the iteration starts."""
-    T = problem.tokens
-    return problem.alpha * (T**2 + T - 2 if problem.law.symmetric else T * (T - 1))
+    M = problem.tokens
+    return problem.alpha * (M**2 + M - 2 if problem.law.symmetric else M * (M - 1))
 
 
 def start_decay(problem: Problem) -> float:
@@ -247,8 +247,8 @@ def start_decay(problem: Problem) -> float:
 
 def _slope(problem):
     """beta^2 / (M (M + 1)), or beta^2 / M^2 without symmetry: a softmax of M equal scores has the slope beta / M."""
-    T = problem.tokens
-    return problem.beta**2 / (T * (T + 1) if problem.law.symmetric else T**2)
+    M = problem.tokens
+    return problem.beta**2 / (M * (M + 1) if problem.law.symmetric else M**2)
 
 
 def loss_of_fresh_outputs(problem: Problem, nodes: Nodes, q: float, m: float) -> float:

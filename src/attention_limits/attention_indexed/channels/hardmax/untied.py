@@ -139,20 +139,20 @@ def tie_information(tokens: int) -> float:
 
 def without_samples(tokens: int) -> tuple[float, float]:
     """f(1) and f'(1) of the module, M = `tokens`."""
-    T, density = tokens, tokens * _normal(_X) * ndtr(_X) ** (tokens - 1)
+    M, density = tokens, tokens * _normal(_X) * ndtr(_X) ** (tokens - 1)
     largest, square = _integral(density * _X), _integral(density * _X**2)
     # Below x, the largest, the others have the mean -r and the mean square 1 - x r, r = phi / Phi.
     r = _mills(_X, log_ndtr(_X))
-    other, other_square, both = -largest / (T - 1), _integral(density * (1.0 - _X * r)), -_integral(density * _X * r)
+    other, other_square, both = -largest / (M - 1), _integral(density * (1.0 - _X * r)), -_integral(density * _X * r)
     pair = _integral(density * r**2)
     deviations = (
         (1, square - largest**2 - 1.0),
-        (T - 1, other_square - other**2 - 1.0),
-        (2 * (T - 1), both - largest * other),
-        ((T - 1) * (T - 2), pair - other**2),
+        (M - 1, other_square - other**2 - 1.0),
+        (2 * (M - 1), both - largest * other),
+        ((M - 1) * (M - 2), pair - other**2),
     )
-    information = T * T * largest**2 / (T - 1)
-    return information, information - 2.0 * T * sum(count * value**2 for count, value in deviations)
+    information = M * M * largest**2 / (M - 1)
+    return information, information - 2.0 * M * sum(count * value**2 for count, value in deviations)
 
 
 @functools.cache
