@@ -18,6 +18,7 @@ from attention_limits.attention_indexed.channels.output import GaussianNoise
 from attention_limits.attention_indexed.channels.sampled import SampledChannel
 from attention_limits.attention_indexed.model.score_law import SCRAMBLINGS, row_nodes
 from attention_limits.attention_indexed.model.sizes import Sizes
+from attention_limits.attention_indexed.schema import checks
 from attention_limits.attention_indexed.state_evolution.bounded_solutions import bounded
 from attention_limits.attention_indexed.state_evolution.curve import curve, exact_recovery, solve
 from attention_limits.attention_indexed.state_evolution.generalization import bayes_error, posterior_pair
@@ -169,6 +170,38 @@ def test_problems_of_a_channel_that_raises(tmp_path):
     )
     found = channel_problems({"channel": "mine.py:Mine", "tokens": 2, "output_noise": 0.1}, tmp_path)
     assert "IndexError" in found[0]
+
+
+def test_a_channel_is_checked_once_and_again_after_an_edit(tmp_path, monkeypatch):
+    """All estimators and scales, and a second load, share the check of the same parameters."""
+    checked = []
+    monkeypatch.setattr(
+        checks, "channel_problems", lambda *given: checked.append(given[0]["tokens"]) or channel_problems(*given)
+    )
+    file = tmp_path / "mine.py"
+    text = (
+        "from attention_limits.attention_indexed.channels.output import OutputChannel\n"
+        "class Mine(OutputChannel):\n    def output(self, h):\n        return h[..., 0, :]\n"
+    )
+    model = {"tokens": 2, "ratio": 0.5, "channel": "mine.py:Mine", "output_noise": 0.1}
+
+    def refused(**changes):
+        try:
+            load(tmp_path, estimator("matrix_amp", {**model, **changes}, {"alpha": [0.5]}))
+        except SpecError as error:
+            return str(error)
+        return ""
+
+    file.write_text(text)
+    assert [refused(), refused(ratio=0.3)] == ["", ""]
+    assert checked == [2]
+    assert refused(tokens=3) == ""
+    assert checked == [2, 3]
+    file.write_text(text.replace("0, :]", "50, :]"))
+    assert "IndexError" in refused()
+    assert checked == [2, 3, 2]
+    file.unlink()
+    assert "does not exist" in refused()
 
 
 def test_the_file_of_a_channel_decides_the_numbers(tmp_path):

@@ -5,6 +5,7 @@ from ssi_tools import write_experiment
 
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.experiments.experiment import load_experiment
+from attention_limits.sequence_single_index.schema import checks
 
 LINKS = {"target": "cube.py:cube", "student": "relu_sum", "tokens": 1, "weights": [1.0]}
 ATTENTION = {"a": 1.0, "loss": "frobenius", "dimension": 100, "learning_rate": 0.1}
@@ -45,6 +46,30 @@ def test_a_target_without_second_moment_is_refused_before_any_job(tmp_path, esti
     with pytest.raises(
         SpecError, match=r"model\.target: with 2 tokens: wide\.py:wide: the second moment .*\|F\(-10, 0\)\| ="
     ):
+        load_experiment(path)
+
+
+def test_a_link_is_checked_once_and_again_after_an_edit(tmp_path, monkeypatch):
+    """All scales and a second load share the check; another file with the same content has its own."""
+    checked = []
+    monkeypatch.setattr(checks, "decay_problem", lambda link: checked.append(link.tokens))
+    path = write_experiment(tmp_path, "information_exponent", {**LINKS, "tokens": 3}, DEGREE)
+    link = tmp_path / "cube.py"
+    for _ in range(2):
+        load_experiment(path)
+    assert checked == [3]
+    link.write_text(f"{link.read_text()}\n")
+    load_experiment(path)
+    assert checked == [3, 3]
+    other = tmp_path / "other"
+    other.mkdir()
+    load_experiment(write_experiment(other, "information_exponent", {**LINKS, "tokens": 3}, DEGREE))
+    assert checked == [3, 3, 3]
+    link.write_text("def cube(z):\n    raise KeyError('nothing')\n")
+    with pytest.raises(SpecError, match="KeyError: 'nothing'"):
+        load_experiment(path)
+    link.unlink()
+    with pytest.raises(SpecError, match="no file"):
         load_experiment(path)
 
 

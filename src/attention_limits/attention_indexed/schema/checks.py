@@ -1,8 +1,12 @@
 """Cross checks of the attention-indexed family: channel, sizes and memory; nothing in this module compiles."""
 
+import functools
+import json
 import math
+from collections.abc import Mapping
+from pathlib import Path
 
-from attention_limits.attention_indexed.channels.files import channel_problems
+from attention_limits.attention_indexed.channels.files import channel_file, channel_problems
 from attention_limits.attention_indexed.channels.names import NAMES, untied_problem
 from attention_limits.attention_indexed.model.sizes import (
     LEAST_TOKENS,
@@ -13,6 +17,7 @@ from attention_limits.attention_indexed.model.sizes import (
     sizes,
 )
 from attention_limits.attention_indexed.priors.spectra import law_of_file
+from attention_limits.pipeline.base.files import canonical_json
 from attention_limits.pipeline.experiments.specification import Problem
 
 
@@ -20,6 +25,23 @@ def _values(estimator, key: str) -> list:
     """All values of a parameter of the model, scanned or not; none where the estimator has no such parameter."""
     fixed = [estimator.model[key]] if key in estimator.model else []
     return estimator.grid.get(key, fixed)
+
+
+@functools.cache
+def _channel_problems(parameters: str, project: Path, code: bytes) -> list[str]:
+    """`channel_problems` of `parameters` in JSON: many experiments, estimators and scales share a channel.
+
+    The file of the user may change, so its bytes, `code`, belong to the key.
+    """
+    return channel_problems(json.loads(parameters), project)
+
+
+def _problems_of_channel(model: Mapping, project: Path) -> list[str]:
+    file = channel_file(model["channel"], project)
+    if file is None:
+        return []
+    read = {key: model.get(key) for key in ("channel", "parameters", "tokens", "output_noise")}
+    return _channel_problems(canonical_json(read), project, file.read_bytes() if file.is_file() else b"")
 
 
 def channel_checks(estimator) -> list[Problem]:
@@ -39,7 +61,7 @@ def channel_checks(estimator) -> list[Problem]:
     if channel in NAMES and estimator.model.get("parameters"):
         return [(("model", "parameters"), f"the channel {channel} takes none; only a channel of a file does")]
     points = [{**estimator.model, "tokens": M, "output_noise": value} for M in tokens for value in noise]
-    found = [text for point in points for text in channel_problems(point, estimator.project)]
+    found = [text for point in points for text in _problems_of_channel(point, estimator.project)]
     return [(("model", "channel"), text) for text in dict.fromkeys(found)]
 
 

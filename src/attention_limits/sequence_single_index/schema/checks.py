@@ -3,6 +3,8 @@
 The estimators need links with finite values and second moments, and equal numbers of outputs (arXiv:2506.02651).
 """
 
+import functools
+
 from attention_limits.sequence_single_index.links.checks import decay_problem
 from attention_limits.sequence_single_index.links.link import named_link
 from attention_limits.sequence_single_index.links.names import link_file, outputs
@@ -41,6 +43,14 @@ def unsound(model, named, lengths, project):
 
 def link_problem(name, tokens, folder="."):
     """The problem with the link `name` of M = `tokens` tokens, of a file below `folder`, or None."""
+    file = link_file(name, folder)
+    code = file.read_bytes() if file is not None and file.is_file() else b""
+    return _link_problem(name, tokens, folder, file and file.absolute(), code)
+
+
+@functools.cache
+def _link_problem(name, tokens, folder, *file):
+    # Many experiments, estimators and scales share a link. Its file may change, so place and bytes belong to the key.
     try:
         problem = decay_problem(named_link(name, tokens, folder))
     except ValueError as error:
