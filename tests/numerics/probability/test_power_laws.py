@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attention_limits.numerics.probability.power_laws import fit_power_law, median_and_range
+from attention_limits.numerics.probability.power_laws import first_reached, fit_power_law, median_and_range
 
 
 def test_power_law_with_honest_errors():
@@ -47,3 +47,12 @@ def test_median_with_censored_values():
     assert median == 8.5
     # The range of +-sqrt(n)/2 ranks around the middle.
     assert (low, high) == (7.0, 10.0)
+
+
+def test_where_a_curve_first_reaches_a_level():
+    """Between two points on the line; at the first point of a curve that starts above; never, also with missing values."""
+    x, y = np.array([1.0, 2.0, 4.0, 8.0]), np.array([0.0, 0.2, 0.6, 0.1])
+    assert first_reached(x, y, 0.3) == pytest.approx(2.5)
+    assert first_reached(x, 1.0 - y, 0.3) == 1.0
+    assert np.isnan(first_reached(x, y, 0.7))
+    assert np.isnan(first_reached(x, np.full(4, np.nan), 0.1))

@@ -20,3 +20,11 @@ def draw(cubes):
     axes.set(xscale="log", yscale="log", ylim=(8e-4, 1.5), xlabel="variance of the noise $D$", ylabel=ESTIMATION)
     axes.legend(loc="lower right")
     return figure
+
+
+def numbers(cubes):
+    """Error at the smallest width and the noise next to one, in units of that of the best linear estimate."""
+    cube = cubes["denoising"].isel(replica=0).sel(ratio=cubes["denoising"].ratio.min())
+    point = cube.sel(denoising_noise=1.0, method="nearest")
+    noise = float(point.denoising_noise)
+    return {"ratio": float(cube.ratio), "noise": noise, "part": float(point.mmse) * (1.0 + noise) / noise}

@@ -45,6 +45,15 @@ def fit_power_law(x, y, relative_error, corrections=()) -> PowerLaw:
     return PowerLaw(float(slope), float(error), float(np.exp(offset)), float(excess))
 
 
+def first_reached(x, y, level) -> float:
+    """The x at which y, arrays (n,), first reaches the `level`, by linear interpolation; NaN if it never does."""
+    above = np.flatnonzero(np.asarray(y) >= level)
+    if len(above) == 0:
+        return np.nan
+    between = slice(max(above[0] - 1, 0), above[0] + 1)
+    return float(np.interp(level, y[between], x[between]))
+
+
 def median_and_range(values, escaped):
     """Median over the last axis and a range of about 68 % for it, from order statistics.
 

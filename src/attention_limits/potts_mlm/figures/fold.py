@@ -37,6 +37,19 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """Of softmax attention at the distance: number of instances, range of precision (per cent) and error; training sequences."""
+    last = cubes["fold_low_distance"].isel(distance=0, ridge=0, samples=-1)
+    good = settled_at_target(last).sel(attention="softmax") == 1
+    error, precision = (
+        of_chosen(last, name).sel(attention="softmax").where(good) for name in ("site_error", "site_precision")
+    )
+    return {
+        "instances": float(good.sum()), "samples": float(last.samples), "least": float(error.min()),
+        "largest": float(error.max()), "worst": 100.0 * float(precision.min()), "best": 100.0 * float(precision.max()),
+    }  # fmt: skip
+
+
 def _shown(cube):
     """The first instance at the target whose fits with all sequences have converged, or the first one."""
     return int(np.argmax(settled_at_target(cube.isel(samples=-1)).prod("attention").values == 1))

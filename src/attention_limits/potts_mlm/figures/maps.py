@@ -6,6 +6,9 @@ from attention_limits.plotting import WIDE, house_style, new_figure
 from attention_limits.potts_mlm.figures.shared import equilibrium_note, layers_name
 from attention_limits.potts_mlm.readings import good, of_chosen
 
+# Starts that end within this of the lowest objective, in nats, have found the same minimum.
+SAME_MINIMUM = 1e-4
+
 
 @house_style
 def draw(cubes):
@@ -41,6 +44,20 @@ def draw(cubes):
     for axes in grid[-1]:
         axes.set_xlabel("site $j$")
     return figure
+
+
+def numbers(cubes):
+    """Of raw attention on contacts: starts, those at the lowest objective, and how far above it the others end, in nats."""
+    if "fig2_contact" not in cubes:
+        return {}
+    cube = cubes["fig2_contact"].isel(replica=0, samples=-1, distance=0, ridge=0)
+    objective = cube.objective.sel(attention="raw").dropna("start")
+    above = (objective - objective.min()).values
+    return {
+        "starts": float(len(above)),
+        "same": float(np.sum(above <= SAME_MINIMUM)),
+        "gap": np.max(above, initial=-np.inf),
+    }
 
 
 def _panels(part):

@@ -42,6 +42,19 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """By how much the mean error of AMP lies above the state evolution at most, over both layers and all alpha."""
+    evolution, messages = (
+        cubes["two_layers"].sel(estimator=f"two_layers_{name}") for name in ("state_evolution", "amp")
+    )
+    theory, actual = (
+        part.mmse_by_layer.where(passed(part, "mmse_by_layer", unique=True) == 1).mean("replica")
+        for part in (evolution, messages)
+    )
+    # The theory has other alpha than the data.
+    return {"above": float((actual - theory.interpolate_na("alpha")).max())}
+
+
 def _draw_layers(axes, cube):
     """Errors of both layers."""
     evolution = cube.sel(estimator="two_layers_state_evolution")

@@ -13,6 +13,7 @@ from attention_limits.attention_indexed.figures.shared import (
     theory,
     threshold,
 )
+from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     BLUE,
     GREEN,
@@ -42,6 +43,22 @@ def draw(cubes):
         axes.set_ylabel("")
     legend_below(figure, panels[:, ::-1], ncols=3)
     return figure
+
+
+def numbers(cubes):
+    """Largest deviation of the output error of AMP from the line at few samples, in per cent."""
+    cubes = [cubes[name] for name in ("untied_linear", "untied_softmax", "untied_rectangular")]
+    found = np.concatenate([_deviations(cube) for cube in cubes])
+    return {"off": 100.0 * np.max(found, initial=-np.inf)}
+
+
+def _deviations(cube):
+    """Relative, where the line is above a quarter of its value at the first alpha of AMP."""
+    line, part = theory(cube, variable="error_bayes"), cube.sel(estimator="matrix_amp")
+    mean = part.error_bayes.where(passed(part, "error_bayes") == 1).mean("replica").dropna("alpha")
+    exact = np.interp(mean.alpha, line.alpha, line, left=np.nan, right=np.nan)
+    few = exact > 0.25 * np.nanmax(exact, initial=0.0)
+    return np.abs(mean.values[few] / exact[few] - 1.0)
 
 
 def _compare(above, below, untied, tied, rectangular=None):

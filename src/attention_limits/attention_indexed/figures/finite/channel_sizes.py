@@ -1,5 +1,7 @@
 """Matrix AMP at infinite dimension against state evolution, for each channel."""
 
+import numpy as np
+
 from attention_limits.attention_indexed.figures.shared import model
 from attention_limits.attention_indexed.readings import agreement, normal_number, overall
 from attention_limits.pipeline.cubes.readings import value
@@ -40,7 +42,7 @@ STEP = 0.24
 def draw(cubes):
     """From the cubes of `CUBES` and two_layers: deviations of the limits from state evolution, in per cent and as those of a
     normal number."""
-    rows = [row for name, text in CUBES.items() for row in _rows(cubes[name], text, cubes["two_layers"])]
+    rows = _all_rows(cubes)
     figure, (axes, table) = new_figure(1, 2, WIDE, 0.34 * len(rows) + 2.2, sharey=True, width_ratios=(5, 2))
     for place, (_, found) in enumerate(rows):
         for number, (kind, (color, marker)) in enumerate(LOOKS.items()):
@@ -63,6 +65,22 @@ def draw(cubes):
     )  # fmt: skip
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4, fontsize=7.5)
     return figure
+
+
+def numbers(cubes):
+    """Number of rows; both tests of the error of AMP; that of the squares of its prediction. NaN without rows."""
+    found = [row for _, row in _all_rows(cubes)]
+    error, prediction = (_tests(found, kind) for kind in ("error", "prediction"))
+    tests = {"squares": error["squares"][0], "signed": error["signed"][0], "predicted": prediction["squares"][0]}
+    return {"rows": float(len(found))} | (tests if found else dict.fromkeys(tests, np.nan))
+
+
+def _all_rows(cubes):
+    return [row for name, text in CUBES.items() for row in _rows(cubes[name], text, cubes["two_layers"])]
+
+
+def _tests(found, kind):
+    return overall([normal_number(*part[kind]) for part in found])
 
 
 def _rows(cube, text, theory):
@@ -99,7 +117,7 @@ def _signed(number):
 def _summary(table, found):
     """Heads of the columns of normal deviations; below them both tests of all rows."""
     for number, kind in enumerate(LOOKS):
-        tests = overall([normal_number(*part[kind]) for part in found])
+        tests = _tests(found, kind)
         (squares, unlikely), (signed, twosided) = tests["squares"], tests["signed"]
         texts = (f"{squares:.1f} / {len(found)}", f"{unlikely:.2g}", _signed(signed), f"{twosided:.2g}")
         for below, text in enumerate(texts):

@@ -1,5 +1,7 @@
 """The published learning curves of two and three layers beside the model itself and a regularised channel."""
 
+import numpy as np
+
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     KEY,
@@ -40,6 +42,23 @@ def draw(cubes):
     legend_below(figure, (right, left), ncols=5)
     left.set(ylabel=r"overlap with the teacher $Q$")
     return figure
+
+
+def numbers(cubes):
+    """Largest distance of the published overlaps from the channel with the constant, and by how much they lie below it."""
+    two = _distances(cubes["fig1_regularized"], FIG1_OVERLAPS)
+    three = _distances(cubes["fig3_regularized"], FIG3_OVERLAPS)
+    return {"two": np.max(np.abs(two), initial=-np.inf), "three": np.max(-three, initial=-np.inf)}
+
+
+def _distances(cube, published):
+    """Published minus computed overlap of all layers, at the alphas that both have."""
+    found = []
+    for layer in cube.layer.values:
+        mean = cube.overlap.sel(layer=layer, layer_star=layer).where(passed(cube, "overlap") == 1).mean("replica")
+        for alpha, value in zip(mean.alpha.values, mean.values, strict=True):
+            found += list(published[np.isclose(published[:, 0], alpha, atol=1e-4), layer] - value)
+    return np.array([distance for distance in found if np.isfinite(distance)])
 
 
 def _name(layer):

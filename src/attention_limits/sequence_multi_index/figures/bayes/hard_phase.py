@@ -14,6 +14,7 @@ from attention_limits.plotting import (
     present,
     realised_alpha,
 )
+from attention_limits.sequence_multi_index.figures.bayes import phases as diagram
 from attention_limits.sequence_multi_index.readings import HARD, phases
 
 # Informed below uninformed: where both ends agree, the later one hides the other.
@@ -63,3 +64,8 @@ def draw(cubes):
     )  # fmt: skip
     axes.legend(loc="upper left", fontsize=7)
     return figure
+
+
+def numbers(cubes):
+    """Where the hard phase ends; see the figure of all links."""
+    return diagram.numbers(cubes)

@@ -37,3 +37,12 @@ def draw(cubes):
     handles.append(Patch(**UNDECIDED, label="not decided"))
     figure.legend(handles=handles, loc="outside upper center", ncols=3)
     return figure
+
+
+def numbers(cubes):
+    """Of phase retrieval: the last alpha at which it is hard, and the next one at which it is easy."""
+    found = phases(cubes["phases_phase_retrieval"])
+    hard = found.alpha.values[(found.phase == HARD).values]
+    easy = found.alpha.values[(found.phase == EASY).values]
+    last = np.max(hard, initial=-np.inf)
+    return {"hard": float(last), "easy": float(np.min(easy[easy > last], initial=np.inf)) if len(hard) else np.nan}

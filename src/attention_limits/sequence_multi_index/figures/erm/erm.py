@@ -19,6 +19,8 @@ from attention_limits.plotting import (
 
 # Ends of the scale of ridges.
 RIDGES = (1e-3, 1.0)
+# A smaller error counts as close to the target.
+_SMALL = 0.01
 METHODS = {"erm_minimisation": ("L-BFGS", "o"), "erm_gamp": ("GAMP", "D")}
 
 
@@ -52,6 +54,20 @@ def draw(cubes):
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$", xlim=(0, 1.03 * float(cube.alpha.max())))
     legend_below(figure, left)
     return figure
+
+
+def numbers(cubes):
+    """For one layer: the first alpha of the grid with a small error, of the best ridge and of the posterior mean."""
+    if "erm_one_layer" not in cubes:
+        return {}
+    bounds = cubes["erm_one_layer_bounds"]
+    best, bayes = (bounds.sel(estimator=name) for name in ("erm_optimal_ridge", "state_evolution"))
+    return {"ridge": _first_small(best, "error_plug_in"), "bayes": _first_small(bayes, "error_bayes")}
+
+
+def _first_small(part, variable):
+    mean = part[variable].where(passed(part, "overlap") == 1).mean("replica")
+    return float(mean.alpha.where(mean < _SMALL).min())
 
 
 def _error(part):

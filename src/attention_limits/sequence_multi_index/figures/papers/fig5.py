@@ -2,8 +2,12 @@
 
 import numpy as np
 
+from attention_limits.numerics.probability.power_laws import first_reached
 from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import KEY, LAYER_COLORS, NARROW, curve, house_style, new_figure, points, present
+
+# A layer with a larger overlap is learned.
+_LEARNED = 0.01
 
 
 @house_style
@@ -41,3 +45,12 @@ def draw(cubes):
     top.set_xlabel("held overlap $Q$", fontsize=8)
     axes.legend(loc="center left", bbox_to_anchor=(0.02, 0.6))
     return figure
+
+
+def numbers(cubes):
+    """The overlap of the last layer from which on the first one is learned, and alpha."""
+    part = cubes["fig5_held_overlap"].isel(alpha=0).sel(held_layer=2, estimator="held_overlap")
+    overlap = part.layer_overlap.sel(layer=1)
+    sound = passed(part, "layer_overlap") * part.held_unique
+    mean = overlap.where(sound == 1).mean("replica").dropna("held")
+    return {"held": first_reached(mean.held.values, mean.values, _LEARNED), "alpha": float(part.alpha)}

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attention_limits.numerics.probability.power_laws import first_reached
 from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import (
     KEY,
@@ -22,15 +23,13 @@ LEARNED = 0.5
 @house_style
 def draw(cubes):
     """Cosines by time from the cube sgd_flow_two_layers; learning times against the thresholds of GAMP from fig1_onset."""
-    cube = cubes["sgd_flow_two_layers"].isel(alpha=0, rate=0)
+    cube = _first(cubes)
     figure, (paths, order) = new_figure(1, 2, MIDDLE, 4.2)
     simulated = _times_of_batches(cube)
-    # The path of a start whose half of the nodes ends elsewhere, or that diverges, is missing.
-    sound = (cube.flow_converged == 1) & (cube.flow_resolved == 1)
+    sound = _sound(cube)
     for layer in (2, 1):
         color = LAYER_COLORS[layer]
-        runs = cube.cosine_by_batch.sel(layer=layer).where(cube.finite == 1)
-        runs = np.abs(runs.transpose("batch", "replica").values)
+        runs = _cosines(cube, layer)
         flow = np.abs(cube.cosine_by_time.sel(layer=layer).where(sound).transpose("time", "replica").values)
         paths.plot(simulated[1:], runs[1:], color=color, linewidth=0.7, linestyle=":")
         paths.plot(cube.time[1:], flow[1:], color=color, linewidth=0.9)
@@ -52,8 +51,31 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """The threshold of GAMP of each layer."""
-    return {f"alpha_{layer}": _threshold(cubes, layer) for layer in (1, 2)}
+    """The threshold of GAMP of each layer; the least and the largest ratio of the learning times of both, of all paths."""
+    cube = _first(cubes)
+    flow = cube.learning_time.where(_sound(cube))
+    simulated = {
+        layer: [first_reached(_times_of_batches(cube), run, LEARNED) for run in _cosines(cube, layer).T]
+        for layer in (1, 2)
+    }
+    ratios = np.append(flow.sel(layer=1) / flow.sel(layer=2), np.divide(simulated[1], simulated[2]))
+    ends = {"least": np.fmin.reduce(ratios), "largest": np.fmax.reduce(ratios)}
+    return {f"alpha_{layer}": _threshold(cubes, layer) for layer in (1, 2)} | ends
+
+
+def _first(cubes):
+    return cubes["sgd_flow_two_layers"].isel(alpha=0, rate=0)
+
+
+def _sound(cube):
+    """Whether a start has a path: it is missing where half of the nodes end elsewhere, or the path diverges; (replica,)."""
+    return (cube.flow_converged == 1) & (cube.flow_resolved == 1)
+
+
+def _cosines(cube, layer):
+    """|cos| of a layer with its teacher in the simulation, array (batch, replica)."""
+    runs = cube.cosine_by_batch.sel(layer=layer).where(cube.finite == 1)
+    return np.abs(runs.transpose("batch", "replica").values)
 
 
 def _threshold(cubes, layer):
@@ -76,19 +98,10 @@ def _learning_times(axes, alpha, cube, sound, simulation, color):
     resolved = sound & (error < 0.1 * flow)
     late = np.isnan(flow)
     times, runs = simulation
-    first = np.array([_crossing(times, run) for run in runs.T])
+    first = np.array([first_reached(times, run, LEARNED) for run in runs.T])
     axes.plot(np.full(resolved.sum(), alpha), flow[resolved], "o", color=color, markersize=4)
     flagged_points(axes, np.full((~resolved & ~late).sum(), alpha), flow[~resolved & ~late], color)
     if late.any():
         last = float(cube.time[-1])
         lower_bounds(axes, np.full(late.sum(), alpha), np.full(late.sum(), last), color, "lower bound: end of the flow")
     axes.plot(np.full(len(first), alpha + 0.04), first, "s", color=color, markersize=4)
-
-
-def _crossing(times, run):
-    """When `run` first reaches LEARNED, linear between the `times`; NaN if never."""
-    last = int(np.argmax(run >= LEARNED))
-    if run[last] < LEARNED:
-        return np.nan
-    before = slice(max(last - 1, 0), last + 1)
-    return float(np.interp(LEARNED, run[before], times[before]))
