@@ -39,7 +39,11 @@ def draw(cubes):
             )
             axes.set(xticks=[1, sites], yticks=[1, sites])
         axes_row[0].set_ylabel(equilibrium_note(cube, distance).replace(", ", "\n", 1) + "\nsite $i$", fontsize=7.5)
-        bar = figure.colorbar(image, ax=list(axes_row), shrink=0.9, pad=0.01, extend="both")
+        # No part of the bar without entries: contacts and attention are hardly negative.
+        least = max(-scale, min(float(panel.images[0].get_array().min()) for panel in axes_row if panel.images))
+        extend = "both" if least == -scale else "max"
+        bar = figure.colorbar(image, ax=list(axes_row), shrink=0.9, pad=0.01, extend=extend)
+        bar.ax.set_ylim(least, scale)
         bar.set_label(r"$J_{ij}$, or the map scaled to $\|J\|$", fontsize=7.5)
     for axes in grid[-1]:
         axes.set_xlabel("site $j$")

@@ -82,7 +82,7 @@ def learner_columns(cubes, rows, height, width=WIDE, **subplots):
     for axes, (cube, distance) in zip(grid[0], pairs, strict=True):
         part = cube.sel(distance=distance).isel(ridge=0)
         parts.append((part, int(part.factored_test_loss.dropna("samples", how="all").samples.max())))
-        axes.set_title(f"{couplings_name(cube)}\n{equilibrium_note(cube, distance, separator=chr(10))}")
+        axes.set_title(f"{couplings_name(cube)}\n{equilibrium_note(cube, distance, separator=chr(10))}", fontsize=7.5)
     return figure, grid, parts
 
 
@@ -159,13 +159,13 @@ def sample_axis(axes, part):
 def equilibrium_note(cube, distance, separator=", "):
     """Measured distance and temperature, and a remark when runs disagree or miss the target.
 
-    The range over instances of the couplings, or for one instance the mean with its standard error. `separator` stands between
-    the parts.
+    The range over instances of the couplings, or for one instance the mean with its standard error. `separator` stands
+    before the remark.
     """
     part = cube.sel(distance=distance)
     beta, mean = np.atleast_1d(part.beta.values), np.atleast_1d(part.hamming.mean("run").values)
     if np.ptp(beta) > 0:
-        text = rf"$d_H$ {mean.min():.3f} to {mean.max():.3f}{separator}$\beta$ {beta.min():.2f} to {beta.max():.2f}"
+        text = rf"$d_H$ {mean.min():.3f} to {mean.max():.3f}, $\beta$ {beta.min():.2f} to {beta.max():.2f}"
     else:
         error = float(np.sqrt(np.mean(part.hamming_error.values**2) / part.hamming_error.size))
         text = rf"$d_H = {mean.mean():.3f} \pm {error:.3f}$, $\beta = {beta[0]:.3f}$"

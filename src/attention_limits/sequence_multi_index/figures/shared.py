@@ -23,11 +23,11 @@ def draw_layer(axes, theory, gamp, layer, names=(None, None), jump=np.nan, **loo
 
 def draw_errors(axes, theory, gamp):
     """Both errors of state evolution as lines, the plug-in error of GAMP as points."""
-    for name, label, style in (("bayes", "posterior mean", "-"), ("plug_in", "plug-in", "--")):
+    for name, label, style in (("bayes", "error of the posterior mean", "-"), ("plug_in", "plug-in error", "--")):
         error = present(theory[f"error_{name}"])
         floor, flags = np.maximum(error.values, 1e-5), passed(theory, f"error_{name}").sel(alpha=error.alpha).values
-        curve(axes, error.alpha, floor, COLORS[name], f"{label}, state evolution", style, flags)
+        curve(axes, error.alpha, floor, COLORS[name], label, style, flags)
     simulated = present(gamp.error_plug_in)
     converged = passed(gamp, "error_plug_in").sel(alpha=simulated.alpha).values
     alpha = realised_alpha(gamp, simulated.alpha)
-    points(axes, alpha, simulated.values, converged, COLORS["plug_in"], "plug-in, GAMP")
+    points(axes, alpha, simulated.values, converged, COLORS["plug_in"], None)

@@ -35,7 +35,9 @@ def draw(cubes):
     middle.set(title=r"linear scores, $\tau = 0.1$", xlim=(0, 2.6), ylim=(FLOOR, 2), yscale="log")
     for axes in (left, middle):
         axes.set(ylabel=ERROR)
-    legend_below(figure, (left, middle, right), ncols=5)
+    # Decays, then references, then data sets; the right panel has lines of its own.
+    legend_below(figure, (left, middle), key=_group)
+    right.legend(loc="upper right", fontsize=7.5)
     for axes in (left, middle, right):
         axes.set(xlabel=r"equations per distinct entry of $S$, $K\alpha$")
     return figure
@@ -49,6 +51,12 @@ def numbers(cubes):
     ends = of(clean, "erm_state_evolution").isel(weight_decay=0, replica=0, alpha=0)
     found = {"decay": ends.exact_recovery, "bayes": ends.recovery_threshold}
     return {"ratio": float(ratio.max())} | {name: equations(clean) * float(end) for name, end in found.items()}
+
+
+def _group(name):
+    """Place in the legend: decays, best decay, Bayes-optimal error, all others."""
+    starts = (r"$\lambda", "best", "Bayes")
+    return next((place for place, start in enumerate(starts) if name.startswith(start)), len(starts))
 
 
 def _draw_learning(axes, cube, best):

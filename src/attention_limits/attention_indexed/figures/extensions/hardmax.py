@@ -61,7 +61,9 @@ def _draw_outputs(panels, two, cube):
 def _draw_two_tokens(axes, cube, code):
     line = theory(cube)
     axes.plot(line.alpha, line, color=BAYES, label="Bayes-optimal state evolution")
-    with_unknown_scale(axes, line, AMP, 0.5, setting(cube, "matrix_amp", "dimension"), "with the unknown scale")
+    with_unknown_scale(
+        axes, line, AMP, 0.5, setting(cube, "matrix_amp", "dimension"), "line + error of the scale of $S$"
+    )
     amp(axes, cube, AMP, f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$")
     tail = cube.mmse_tail.isel(replica=0).dropna("alpha").sel(alpha=slice(0.4, None))
     axes.plot(

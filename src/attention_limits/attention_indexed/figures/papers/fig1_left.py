@@ -16,6 +16,10 @@ from attention_limits.attention_indexed.figures.shared import (
 )
 from attention_limits.plotting import KEY, WIDE, house_style, legend_below, new_figure, published_points
 
+# The line plus the error of the scale of S, which the outputs do not determine at finite dimension.
+SCALE = "line + error of the scale of $S$, $d = {}$"
+SPARSE = (0, (1, 4))
+
 
 @house_style
 def draw(cubes):
@@ -40,7 +44,7 @@ def draw(cubes):
         published_points(left, *HARDMAX_CURVES[ratio].T, color=color, label=label)
         published_points(left, *HARDMAX_AMP[ratio].T, color=color)
     amp_key(left, cube)
-    left.plot([], [], ":", color=KEY, linewidth=0.8, label="with the unknown scale")
+    left.plot([], [], ":", color=KEY, linewidth=0.8, label=SCALE.format(dimension))
     output_key(right)
     left.set(ylabel=ESTIMATION, ylim=(4e-4, 1.3))
     right.set(ylabel=GENERALISATION, ylim=(1e-2, 2.5))
@@ -58,4 +62,5 @@ def _draw_large(left, right, large, cube):
     amp(left, large, color, label, marker="D")
     amp(right, large, color, marker="D", variable="error_bayes")
     if ratio in cube.ratio:
-        with_unknown_scale(left, theory(cube, ratio), color, ratio, dimension, linestyle=(0, (1, 4)))
+        with_unknown_scale(left, theory(cube, ratio), color, ratio, dimension, linestyle=SPARSE)
+        left.plot([], [], linestyle=SPARSE, color=KEY, linewidth=0.8, label=SCALE.format(dimension))

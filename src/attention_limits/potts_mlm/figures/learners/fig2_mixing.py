@@ -1,8 +1,10 @@
 """Masked-token learning of Potts data: excess loss of single attention layers whose input mixes colours and positions."""
 
+import numpy as np
+
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import house_style, legend_below
-from attention_limits.potts_mlm.figures.shared import factored_curves, good_mean, learner_columns, level
+from attention_limits.plotting import flagged_points, house_style, legend_below
+from attention_limits.potts_mlm.figures.shared import LEARNER_COLORS, good_mean, learner_columns, level
 from attention_limits.potts_mlm.readings import good, in_equilibrium, of_chosen
 
 
@@ -12,7 +14,7 @@ def draw(cubes):
     figure, grid, parts = learner_columns(cubes, 1, 3.4)
     for (part, _), axes in zip(parts, grid[0], strict=True):
         excess = of_chosen(part, "mixed_test_loss", "mixed_chosen") - part.optimal_loss
-        factored_curves(axes, excess, "mixing", good(part, "mixed_"))
+        _instances(axes, excess, good(part, "mixed_"))
         samples = specifications(part)["mixed_attention"]["solver"]["samples"]
         independent = good_mean(part.independent_loss.sel(samples=samples) - part.optimal_loss, in_equilibrium(part))
         level(axes, independent, "independent sites", linestyle="-.")
@@ -20,3 +22,16 @@ def draw(cubes):
     grid[0, 0].set(ylabel="excess test loss per site (nats)")
     legend_below(figure, grid)
     return figure
+
+
+def _instances(axes, excess, flags):
+    """A line by the mixture for each instance, through all points; those that fail a flag are open circles."""
+    for kind in excess.attention.values:
+        color, label = LEARNER_COLORS["factored", str(kind)], f"factored, {kind}: one instance each"
+        for replica in excess.replica.values:
+            values, passed = (
+                array.sel(attention=kind, replica=replica).transpose("mixing").values for array in (excess, flags)
+            )
+            axes.plot(excess.mixing, values, color=color, linewidth=0.5, alpha=0.5, label=label)
+            axes.plot(excess.mixing, np.where(passed == 1, values, np.nan), "o", color=color, markersize=4)
+            flagged_points(axes, excess.mixing[passed != 1], values[passed != 1], color)

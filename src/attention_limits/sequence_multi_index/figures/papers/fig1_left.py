@@ -2,6 +2,7 @@
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import (
+    KEY,
     LAYER_COLORS,
     NARROW,
     house_style,
@@ -44,7 +45,7 @@ def draw(cubes):
     bottom.set(
         xlabel=r"samples per dimension $\alpha = n/D$", ylabel="generalisation error", yscale="log", ylim=(1e-4, 1)
     )
-    legend_below(figure, (top, bottom), ncols=2)
+    legend_below(figure, (top, bottom), ncols=2, key=lambda name: "published" in name)
     return figure
 
 
@@ -68,10 +69,12 @@ def _draw_overlaps(axes, cube, dimension):
     )
     for layer in (2, 1):
         name, row = f"$Q_{{{layer}{layer}}}$", {"layer": layer, "layer_star": layer}
-        draw_layer(axes, theory, gamp, layer, (f"{name}, state evolution", f"{name}, GAMP $D={dimension}$"))
+        draw_layer(axes, theory, gamp, layer, (f"{name}: layer {layer}", None))
         above = present(informed.overlap.sel(row))
         flags = passed(informed, "overlap").sel(alpha=above.alpha).values
-        theory_points(axes, above.alpha, above.values, flags, LAYER_COLORS[layer], f"{name}, informed start")
+        theory_points(axes, above.alpha, above.values, flags, LAYER_COLORS[layer])
+    axes.plot([], [], "o", color=KEY, markersize=4, label=f"GAMP, $D = {dimension}$")
+    axes.plot([], [], "_", color=KEY, markersize=9, markeredgewidth=1.6, label="state evolution, informed start")
 
 
 def _draw_aided(axes, cube):

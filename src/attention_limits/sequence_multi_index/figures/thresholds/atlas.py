@@ -33,6 +33,12 @@ def draw(cubes):
     _variants(variants, cubes)
     _layers(skip, cubes["atlas_skip"], "skip", "skip strength $c$, $L = 3$")
     _layers(beta, cubes["atlas_beta"], "beta", r"inverse temperature $\beta$, $L = 3$")
+    # One scale for the thresholds of layers: down to that of one layer of the most tokens.
+    lowest = min(0.1, 0.8 * float(tokens.dataLim.y0))
+    for axes in (depth, tokens, skip, beta):
+        axes.set_ylim(lowest, 3.0)
+    for axes in (tokens, skip, beta):
+        axes.tick_params(which="both", labelleft=False)
     depth.set_ylabel(r"samples per dimension $\alpha = n/D$")
     depth.plot([], [], "D", color=KEY, markersize=4, label="not separated from another layer")
     tokens.plot([], [], "v-", color=LAYER_COLORS[1], markersize=4, linewidth=1, label="one layer alone")
@@ -79,7 +85,7 @@ def _layers(axes, cube, key, label, lines=True, labelled=True):
                 elinewidth=1, linestyle="none", label=text if marker == "o" else None,
             )  # fmt: skip
     axes.axhline(1 / 6, color="0.5", linestyle=":", linewidth=1)
-    axes.set(xlabel=label, ylim=(0.1, 3.0))
+    axes.set(xlabel=label)
     _plain_log(axes)
 
 

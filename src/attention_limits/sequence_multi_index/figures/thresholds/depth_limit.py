@@ -54,5 +54,5 @@ def draw(cubes):
     # Room for the names of the depths above the points, and for the legends below them.
     low, high = axes[0].get_ylim()
     axes[0].set(ylim=(0.08 * low, 2.0 * high), xlim=(0.6 * axes[0].get_xlim()[0], 1.5 * axes[0].get_xlim()[1]))
-    axes[0].set(ylabel="root-mean-square difference\nof an attention weight")
+    axes[0].set(ylabel="root-mean-square difference of an attention\nweight, $L$ layers against the approximation")
     return figure
