@@ -30,7 +30,10 @@ def draw(cubes):
     name = min(cubes, key=len)
     cube, bounds = cubes[name], cubes[f"{name}_bounds"]
     layers = cube.layer.values
-    figure, (left, *right) = new_figure(1, 1 + len(layers), MIDDLE if len(layers) == 1 else WIDE, 4.2)
+    deep = len(layers) > 1
+    figure, (left, *right) = new_figure(1, 1 + len(layers) + deep, WIDE if deep else MIDDLE, 4.2)
+    if deep:
+        _draw_determined(right.pop(), cube)
     panels = [(left, _error), *((axes, _cosine_of(layer)) for axes, layer in zip(right, layers, strict=True))]
     drawn = [
         (left, _error),
@@ -57,9 +60,18 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """For one layer: the first alpha of the grid with a small error, of the best ridge and of the posterior mean."""
-    if "erm_one_layer" not in cubes:
-        return {}
+    """For one layer: the first alpha of the grid with a small error, of the best ridge and of the posterior mean.
+
+    For two: the smallest and the largest ridge, and from which alpha on the objective determines the overlaps of all data sets.
+    """
+    if "erm_two_layers" in cubes:
+        share = _determined(cubes["erm_two_layers"])
+        found = {}
+        for name, ridge in (("low", share.ridge.min()), ("high", share.ridge.max())):
+            part = share.sel(ridge=ridge).dropna("alpha")
+            last = part.alpha.where(part < 1).max().fillna(-np.inf)
+            found |= {name: float(ridge), f"from_{name}": float(part.alpha.where(part.alpha > last).min())}
+        return found
     bounds = cubes["erm_one_layer_bounds"]
     best, bayes = (bounds.sel(estimator=name) for name in ("erm_optimal_ridge", "state_evolution"))
     return {"ridge": _first_small(best, "error_plug_in"), "bayes": _first_small(bayes, "error_bayes")}
@@ -68,6 +80,22 @@ def numbers(cubes):
 def _first_small(part, variable):
     mean = part[variable].where(passed(part, "overlap") == 1).mean("replica")
     return float(mean.alpha.where(mean < _SMALL).min())
+
+
+def _determined(cube):
+    """Share of the data sets whose training objective determines all overlaps, array (ridge, alpha)."""
+    return cube.determined.mean("replica").transpose("ridge", "alpha")
+
+
+def _draw_determined(axes, cube):
+    share = _determined(cube)
+    for part, color in zip(share, ordered_colors(share.ridge.values, *RIDGES, logarithmic=True), strict=True):
+        part = part.dropna("alpha")
+        axes.plot(part.alpha, part, "o--", color=color, markersize=4, linewidth=0.9)
+    axes.set(
+        xlabel=r"samples per dimension $\alpha = n/D$", xlim=(0, 1.03 * float(cube.alpha.max())), ylim=(-0.03, 1.05),
+        ylabel="share of data sets with determined overlaps",
+    )  # fmt: skip
 
 
 def _error(part):
