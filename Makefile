@@ -127,7 +127,7 @@ schemas: $(STAMP)
 # After `make run FIGURES=all` (and `make bench`): writes the results into the gallery, the audit, the benchmarks and the tables of
 # the README; with SCALE=paper after a run at this scale.
 publish: $(STAMP)
-	.venv/bin/python tools/publish.py $(RESULTS) $(SCALE)
+	.venv/bin/python tools/publish.py "$(RESULTS)" $(SCALE)
 	.venv/bin/python tools/estimators.py --run
 
 # After a run with FIGURES=all: one file with all cubes, their specifications and checksums, in the folder of the results;

@@ -4,6 +4,7 @@ A job needs at least its start, and the rest of its CPU time times the share of 
 of docs/benchmarks.md). Jobs without such a kernel, and compilation, keep their times.
 """
 
+import math
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -57,6 +58,7 @@ KERNELS = {
 # Minutes of the goals, and seconds until the first figure.
 GOALS = {"papers": 15.0, "all": 45.0}
 FIRST_FIGURE = 90.0
+NOT_MEASURED = "not measured"
 
 
 @dataclass(frozen=True)
@@ -149,23 +151,25 @@ def bounds_table(jobs, runs, start):
     """Both goals: the CPU minutes of their jobs by parts, the bound on two cores, and the measured time.
 
     `runs` holds by goal the wall and CPU seconds of `make run`, or of both runs together, and of the first the seconds until its
-    first figure (tools/goals.py); `start` is the time of `start_of_a_job`.
+    first figure (tools/goals.py), without "all" if only `make run` was measured; `start` is the time of `start_of_a_job`.
     """
     parts = {
-        goal: _parts([job for job in jobs if goal == "all" or job.papers], runs[goal]["wall"], start) for goal in GOALS
+        goal: _parts([job for job in jobs if goal == "all" or job.papers], runs.get(goal, {}).get("wall"), start)
+        for goal in GOALS
     }
     lines = ["| | `make run` | with `make run FIGURES=all` |", "|---|---|---|"]
     for name in parts["papers"]:
         lines.append(f"| {name} | {' | '.join(parts[goal][name] for goal in GOALS)} |")
     for name, key in (("measured CPU minutes of the whole run", "cpu"), ("**measured** minutes", "wall")):
-        lines.append(f"| {name} | {' | '.join(f'{runs[goal][key] / 60:.1f}' for goal in GOALS)} |")
+        found = (f"{runs[goal][key] / 60:.1f}" if goal in runs else NOT_MEASURED for goal in GOALS)
+        lines.append(f"| {name} | {' | '.join(found)} |")
     lines.append(f"| goal | {' | '.join(f'{minutes:.0f}' for minutes in GOALS.values())} |")
     lines.append(f"| first figure after seconds; goal {FIRST_FIGURE:.0f} | {runs['papers']['first']:.0f} | |")
     return "\n".join(lines) + "\n"
 
 
 def _parts(jobs, wall, start):
-    """The rows of one goal, by name, as texts."""
+    """The rows of one goal, by name, as texts; without `wall`, the seconds of the run, the rows that need them say so."""
 
     def minutes(chosen, seconds):
         return sum(seconds(job) for job in jobs if chosen(job)) / 60
@@ -184,7 +188,7 @@ def _parts(jobs, wall, start):
     limits = minutes(is_kernel, lambda job: job.limit - start_of(job))
     drawing = minutes(is_drawing, lambda job: job.seconds - start_of(job))
     other = whole - starts - kernels - drawing
-    outside = wall / 60 - whole / 2
+    outside = math.nan if wall is None else wall / 60 - whole / 2
     numbers = {
         "CPU minutes of all jobs": whole,
         "— their starts": starts,
@@ -198,6 +202,6 @@ def _parts(jobs, wall, start):
     }
     return {
         "jobs": f"{sum(job.count for job in jobs)}",
-        **{name: f"{value:.1f}" for name, value in numbers.items()},
+        **{name: NOT_MEASURED if math.isnan(value) else f"{value:.1f}" for name, value in numbers.items()},
         "share of the CPU time in starts, kernels, merging and drawing": f"{100 * (1 - other / whole):.0f} %",
     }

@@ -373,6 +373,12 @@ def test_the_bound_of_a_goal_adds_its_parts():
     assert rows["minutes outside of the jobs: set-up, Snakemake, report, waiting"] == "29.5 | 68.5"
     assert rows["**bound**: minutes on two cores with all kernels at their limits"] == "45.5 | 95.5"
     assert rows["**measured** minutes"] == "60.0 | 120.0"
+    del runs["all"]
+    table = bounds.bounds_table(bounds.jobs_of({"potts_mlm": times}, limits), runs, bounds.start_of_a_job(limits))
+    rows = dict(line.strip("| ").split(" | ", 1) for line in table.splitlines()[2:])
+    assert rows["CPU minutes of all jobs"] == "61.0 | 103.0"
+    assert rows["**measured** minutes"] == "60.0 | not measured"
+    assert rows["bound if the other computations took no time"].endswith(" | not measured")
 
 
 def test_every_kernel_of_a_rule_has_experiments_and_a_row_of_limits(project):

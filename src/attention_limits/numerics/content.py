@@ -167,9 +167,9 @@ class _Kept:
             self.cache_path.mkdir(exist_ok=True)
             # Another process may write or read the same file at this moment.
             with tempfile.TemporaryDirectory(dir=self.cache_path) as folder:
-                file = Path(folder, "code")
-                file.write_bytes(pickle.dumps((modules, dumps(payload))))
-                os.replace(file, self._path(sig, cres.codegen))
+                temporary = Path(folder, "code")
+                temporary.write_bytes(pickle.dumps((modules, dumps(payload))))
+                os.replace(temporary, self._path(sig, cres.codegen))
 
 
 @contextlib.contextmanager
