@@ -60,6 +60,9 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """The fitted exponent at information exponent three, with its error."""
+    """The fitted exponent at k = 3 with its error; how far the medians at k = 4 are below the flow, in per cent."""
     exponent, error = escape_exponent(cubes["escape_sie3"])
-    return {"third": exponent, "third_error": error}
+    fourth = cubes["escape_sie4"]
+    median = median_and_range(fourth.escape_step.values, fourth.escaped.values)[0]
+    below = 100 * (1.0 - median / fourth.flow_step.isel(replica=0).values)
+    return {"third": exponent, "third_error": error, "nearest": np.min(below), "farthest": np.max(below)}

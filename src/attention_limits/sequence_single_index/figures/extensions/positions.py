@@ -40,6 +40,11 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """The largest angle (degrees) between p_1 and the lowest positional minimum, where two tokens share a vector."""
+    return {"turn": np.nanmax(np.abs(_angle(cubes["positions_orthogonal"])))}
+
+
 def _open(cube):
     """Points at which the search of some replica is undecided: array (omega, a)."""
     left = (cube.minima_undecided > 0) | ~cube.minima_on_sphere.astype(bool)

@@ -33,3 +33,10 @@ def draw(cubes):
     )
     legend_below(figure, right, ncols=2)
     return figure
+
+
+def numbers(cubes):
+    """Range of the loss over the disk, and its fall from the start to its lowest points, in per cent of its lowest value."""
+    loss = cubes["fig2_landscape"].isel(replica=0, degree=0).loss
+    lowest, start = float(loss.min()), loss.sel(e=0.0, m=0.0, method="nearest").item()
+    return {"range": 100 * (float(loss.max()) / lowest - 1.0), "fall": 100 * (start / lowest - 1.0)}

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.interpolate import RegularGridInterpolator
 
-from attention_limits.plotting import MIDDLE, Picture, house_style, legend_below, letter_panel
+from attention_limits.plotting import BLACK, MIDDLE, Picture, house_style, legend_below, letter_panel
 from attention_limits.sequence_single_index.figures.shared import (
     POSITIONAL,
     SEMANTIC,
@@ -38,9 +38,9 @@ def draw(cubes):
     flat.plot([], [], color=POSITIONAL, label=f"{(~semantic).sum()}: positional")
     e_steep, m_steep = 0.5 * steepest_direction(e, m, loss)
     flat.annotate(
-        "", (m_steep, e_steep), (0, 0), arrowprops={"arrowstyle": "-|>", "color": "white", "linewidth": 2.0}, zorder=6
+        "", (m_steep, e_steep), (0, 0), arrowprops={"arrowstyle": "-|>", "color": BLACK, "linewidth": 2.0}, zorder=6
     )
-    flat.plot([], [], color="0.8", linewidth=2.0, label="steepest direction")
+    flat.plot([], [], color=BLACK, linewidth=2.0, label="steepest direction")
     flat.plot(0, 0, **START, label="start")
     legend_below(figure, flat)
     for letter, axes in (("a", view), ("b", flat)):

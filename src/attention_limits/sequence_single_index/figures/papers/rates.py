@@ -30,12 +30,10 @@ def draw(cubes):
     figure, axes = new_figure(2, len(tokens) + 1, WIDE, 5.8, sharey="row", squeeze=False)
     for (top, bottom), length in zip(axes.T, tokens, strict=False):
         for name in STUDENTS:
-            cube = cubes[f"rates_{name}"].sel(tokens=length)
-            cube = cube.isel(learning_rate_exponent=0) if name == "tied" else cube
+            cube = _tied_or_untied(cubes, name).sel(tokens=length)
             _steps(top, cube, name)
             _ratio(bottom, cube, "learning_rate", name)
-        # The growth rate gamma (a - gamma (M + 1)), a = 2 / sqrt(pi), is largest at half of the bound.
-        best = 1.0 / (np.sqrt(np.pi) * (length + 1))
+        best = _best_rate(length)
         for panel in (top, bottom):
             panel.axvline(best, color=NEUTRAL, linewidth=0.8, linestyle=":", label="best rate of the flow")
             panel.set(xscale="log")
@@ -91,9 +89,8 @@ def _ratio(panel, cube, key, name):
 def _by_dimension(panel, cubes):
     """The ratio against the dimension: it tends to one like 1 / log d."""
     for name in STUDENTS:
-        whole = cubes[f"rates_{name}_dimension"]
+        whole = _tied_or_untied(cubes, name, "_dimension")
         cube = whole.isel(tokens=0)
-        cube = cube.isel(learning_rate_exponent=0) if name == "tied" else cube
         _ratio(panel, cube, "dimension", name)
     rate = specifications(whole)["untied_sgd"]["model"]["learning_rate"]
     panel.set(xscale="log", xlabel="dimension $d$", title=f"$M = {int(cube.tokens)}$, $\\gamma = {rate:g}$")
@@ -102,3 +99,33 @@ def _by_dimension(panel, cubes):
 def _complete(cube):
     """Whether all runs of a point escaped."""
     return cube.escaped.values.astype(bool).all(axis=cube.escaped.dims.index("replica"))
+
+
+def numbers(cubes):
+    """Gain of the tied student at the best rate of the flow for 2, 4 and 8 tokens; largest deviation in (g), in errors."""
+    gains = {}
+    for name, length in {"two": 2, "four": 4, "eight": 8}.items():
+        steps = [_tied_or_untied(cubes, student).sel(tokens=length).escape_step.mean("replica") for student in STUDENTS]
+        tied, untied = (part.sel(learning_rate=_best_rate(length), method="nearest") for part in steps)
+        gains[name] = float(untied / tied)
+    return gains | {"deviation": max(_largest_deviation(_tied_or_untied(cubes, s, "_dimension")) for s in STUDENTS)}
+
+
+def _best_rate(tokens):
+    """Learning rate of the fastest flow: gamma (a - gamma (M + 1)), a = 2 / sqrt(pi), is largest at half of the bound."""
+    return 1.0 / (np.sqrt(np.pi) * (tokens + 1))
+
+
+def _tied_or_untied(cubes, student, which=""):
+    """Cube of a student; of the tied one the runs whose rate does not grow with the tokens."""
+    cube = cubes[f"rates_{student}{which}"]
+    return cube.isel(learning_rate_exponent=0) if student == "tied" else cube
+
+
+def _largest_deviation(cube):
+    """Largest distance of the mean steps from the prediction, in standard errors."""
+    cube = cube.isel(tokens=0)
+    mean, error = mean_and_error(cube.escape_step.transpose("dimension", "replica").values, axis=1)
+    predicted = cube.noisy_step.isel(replica=0).values
+    known = np.isfinite(predicted)
+    return np.abs((mean - predicted) / error)[known].max()

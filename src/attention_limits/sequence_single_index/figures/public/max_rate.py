@@ -25,3 +25,18 @@ def draw(cubes):
     panels[0].set(ylabel=f"overlap with the teacher after {steps} steps")
     legend_below(figure, panels[0])
     return figure
+
+
+def numbers(cubes):
+    """Best learning rates at the most tokens (tied), and at the fewest and the most tokens (untied)."""
+    tied, untied = (_best_rates(cubes[f"max_rate_{student}"]) for student in STUDENTS)
+    return {"tied": tied[-1], "first": untied[0], "last": untied[-1]}
+
+
+def _best_rates(cube):
+    """Vertex of the parabola through the highest mean overlap and its neighbours, in log(learning rate): array (tokens,)."""
+    overlap = cube.isel(dimension=0).semantic_size.mean("replica").transpose("tokens", "learning_rate").values
+    rate = np.log(cube.learning_rate.values)
+    best = np.clip(overlap.argmax(axis=1), 1, len(rate) - 2)
+    fits = [np.polyfit(rate[i - 1 : i + 2], row[i - 1 : i + 2], 2) for i, row in zip(best, overlap, strict=True)]
+    return np.array([np.exp(-slope / (2.0 * curvature)) for curvature, slope, _ in fits])
