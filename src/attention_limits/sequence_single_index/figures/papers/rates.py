@@ -103,8 +103,11 @@ def _complete(cube):
 
 def numbers(cubes):
     """Gain of the tied student at the best rate of the flow for 2, 4 and 8 tokens; largest deviation in (g), in errors."""
-    gains = {}
-    for name, length in {"two": 2, "four": 4, "eight": 8}.items():
+    gains = dict.fromkeys(("two", "four", "eight"), np.nan)
+    for name, length in zip(gains, (2, 4, 8), strict=True):
+        # A smaller scale has fewer numbers of tokens.
+        if length not in cubes["rates_tied"].tokens:
+            continue
         steps = [_tied_or_untied(cubes, student).sel(tokens=length).escape_step.mean("replica") for student in STUDENTS]
         tied, untied = (part.sel(learning_rate=_best_rate(length), method="nearest") for part in steps)
         gains[name] = float(untied / tied)
@@ -128,4 +131,4 @@ def _largest_deviation(cube):
     mean, error = mean_and_error(cube.escape_step.transpose("dimension", "replica").values, axis=1)
     predicted = cube.noisy_step.isel(replica=0).values
     known = np.isfinite(predicted)
-    return np.abs((mean - predicted) / error)[known].max()
+    return np.max(np.abs((mean - predicted) / error)[known], initial=0.0)

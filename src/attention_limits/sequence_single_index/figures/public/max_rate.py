@@ -34,9 +34,16 @@ def numbers(cubes):
 
 
 def _best_rates(cube):
-    """Vertex of the parabola through the highest mean overlap and its neighbours, in log(learning rate): array (tokens,)."""
+    """Vertex of the parabola through the highest mean overlap and its neighbours, in log(learning rate): array (tokens,).
+
+    NaN where the highest mean is that of the smallest or the largest rate.
+    """
     overlap = cube.isel(dimension=0).semantic_size.mean("replica").transpose("tokens", "learning_rate").values
     rate = np.log(cube.learning_rate.values)
-    best = np.clip(overlap.argmax(axis=1), 1, len(rate) - 2)
-    fits = [np.polyfit(rate[i - 1 : i + 2], row[i - 1 : i + 2], 2) for i, row in zip(best, overlap, strict=True)]
-    return np.array([np.exp(-slope / (2.0 * curvature)) for curvature, slope, _ in fits])
+    found = np.full(len(overlap), np.nan)
+    for token, (best, row) in enumerate(zip(overlap.argmax(axis=1), overlap, strict=True)):
+        if 0 < best < len(rate) - 1:
+            near = slice(best - 1, best + 2)
+            curvature, slope, _ = np.polyfit(rate[near], row[near], 2)
+            found[token] = np.exp(-slope / (2.0 * curvature))
+    return found
