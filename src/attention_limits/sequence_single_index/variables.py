@@ -143,7 +143,7 @@ VARIABLES = (
     ),
     Variable(
         "flow_step", (), "escape step of the flow", "",
-        "SGD steps, tau times d; of any student infinite beyond the steps of the runs",
+        "SGD steps, tau times d; of any student infinite beyond runs of fixed length (`stop: false`)",
         "dm/dtau = -gamma (1 - m^2) R_m - gamma^2/2 V m, and the same for positional overlaps, integrated to the threshold",
     ),
     Variable(

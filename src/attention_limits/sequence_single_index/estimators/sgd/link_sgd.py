@@ -88,10 +88,11 @@ def run(spec, streams):
             return found
         generators = [streams.generator("flow", replica) for replica in range(SCRAMBLINGS)]
         several = flows(problem, rate, generators, batch)
+        # Beyond runs of fixed length the flow has no run beside it, and a large learning rate makes the equation stiff.
+        end = np.inf if solver.stop else solver.steps / dimension
 
         def escape(flow):
-            # Beyond the steps of the runs, where a large learning rate makes the equation stiff, the flow has no run beside it.
-            return dimension * flow.escape_time(start, model["threshold"], solver.steps / dimension)
+            return dimension * flow.escape_time(start, model["threshold"], end)
 
         found["flow_step"], found["flow_step_error"] = with_error(several, escape)
         if len(steps):
