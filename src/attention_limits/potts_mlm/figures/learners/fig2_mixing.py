@@ -25,13 +25,13 @@ def draw(cubes):
 
 
 def _instances(axes, excess, flags):
-    """A line by the mixture for each instance, through all points; those that fail a flag are open circles."""
+    """Points of each instance, joined where neighbours pass the flags; those that fail one are open circles."""
     for kind in excess.attention.values:
         color, label = LEARNER_COLORS["factored", str(kind)], f"factored, {kind}: one instance each"
         for replica in excess.replica.values:
             values, passed = (
                 array.sel(attention=kind, replica=replica).transpose("mixing").values for array in (excess, flags)
             )
-            axes.plot(excess.mixing, values, color=color, linewidth=0.5, alpha=0.5, label=label)
-            axes.plot(excess.mixing, np.where(passed == 1, values, np.nan), "o", color=color, markersize=4)
+            sure = np.where(passed == 1, values, np.nan)
+            axes.plot(excess.mixing, sure, "o-", color=color, markersize=4, linewidth=0.5, label=label)
             flagged_points(axes, excess.mixing[passed != 1], values[passed != 1], color)
