@@ -1,4 +1,4 @@
-"""Power laws and medians of positive numbers, some of which may be censored."""
+"""Power laws, first passages, and medians of positive numbers, some of which may be censored."""
 
 from dataclasses import dataclass
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attention_limits.numerics.probability.power_laws import first_reached
 from attention_limits.sequence_multi_index.questions import classifier_kernels, gradient_kernels, training_kernels
 from attention_limits.sequence_multi_index.questions.classifier_kernels import Parameters
 from attention_limits.sequence_multi_index.questions.tokens import PADDING
@@ -270,7 +271,5 @@ def half_time(times, similarity):
     found = np.full(similarity.shape[1], np.nan)
     for layer, (curve, half) in enumerate(zip(similarity.T, level, strict=True)):
         if np.isfinite(curve).all() and curve[0] < half:
-            after = int(np.argmax(curve >= half))
-            between = slice(after - 1, after + 1)
-            found[layer] = np.interp(half, curve[between], times[between])
+            found[layer] = first_reached(times, curve, half)
     return found
