@@ -35,9 +35,9 @@ def draw(cubes):
     middle.set(title=r"linear scores, $\tau = 0.1$", xlim=(0, 2.6), ylim=(FLOOR, 2), yscale="log")
     for axes in (left, middle):
         axes.set(ylabel=ERROR)
-    # Decays, then references, then data sets; the right panel has lines of its own.
+    # Decays come first, then references, then data sets. The right panel draws other lines.
     legend_below(figure, (left, middle), key=_group)
-    right.legend(loc="upper right", fontsize=7.5)
+    right.legend(loc="upper right")
     for axes in (left, middle, right):
         axes.set(xlabel=r"equations per distinct entry of $S$, $K\alpha$")
     return figure

@@ -88,7 +88,7 @@ def run(spec, streams):
             return found
         generators = [streams.generator("flow", replica) for replica in range(SCRAMBLINGS)]
         several = flows(problem, rate, generators, batch)
-        # Beyond runs of fixed length the flow has no run beside it, and a large learning rate makes the equation stiff.
+        # Nothing is compared with the flow after runs of fixed length, and at a large learning rate its equation is stiff.
         end = np.inf if solver.stop else solver.steps / dimension
 
         def escape(flow):
