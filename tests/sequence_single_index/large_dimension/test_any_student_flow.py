@@ -154,3 +154,16 @@ def test_more_than_two_tokens_have_sobol_nodes():
     gentle, small = with_error(flows(problem, 1e-6, rng(0).spawn(4)), lambda each: each.drift([0.3]) / 1e-6)
     assert abs(gentle[0] - fixed_students_flow.FEED_FORWARD_SLOPE / np.sqrt(2) * 0.3 * (1 - 0.09)) < 6 * small[0] + 1e-4
     assert small[0] < 0.02
+
+
+def test_a_time_beyond_the_end_is_infinite_for_scrambled_nodes_too():
+    problem = LinkProblem(built_in.linear_sum, built_in.relu_sum, 3, "square")
+    several = flows(problem, 0.1, rng(0).spawn(4))
+    assert not several[0].grid
+    times = [flow.escape_time([0.1], 0.25) for flow in several]
+    between = (min(times) + max(times)) / 2
+    for end in (0.5 * min(times), between):
+        value, error = with_error(several, lambda flow, end=end: flow.escape_time([0.1], 0.25, end))
+        assert value == np.inf and np.isnan(error)
+    value, error = with_error(several, lambda flow: flow.escape_time([0.1], 0.25, 1.01 * max(times)))
+    assert value == pytest.approx(np.mean(times)) and 0.0 < error < 0.05 * value

@@ -199,7 +199,10 @@ def with_error(flows, compute):
     """
     found = [np.asarray(compute(flow)) for flow in flows]
     if not flows[0].grid:
-        return mean_and_error(found)
+        mean, error = mean_and_error(found)
+        # A time that is infinite for one scrambling has no finite mean.
+        infinite = np.any(np.isinf(found), axis=0)
+        return np.where(infinite, np.inf, mean), np.where(infinite, np.nan, error)
     fine, coarse = found
     # An infinite time has no error.
     with np.errstate(invalid="ignore"):
