@@ -14,7 +14,7 @@ def test_a_series_passes_its_flags_to_lines_and_points(monkeypatch):
     values = np.array([[0.3, 0.4], [np.nan, np.nan], [0.1, 0.2]])
     array = xr.DataArray(values, {"samples": [10, 20, 30], "replica": [0, 1]}, ("samples", "replica"))
     flags = xr.DataArray([1.0, 0.0], {"replica": [0, 1]}, ("replica",))
-    shared.series(None, array, flags, "samples", "k", "fit")
+    shared.series(None, array, flags, "samples", "k", None)
     (line, look), (dots, _) = seen
     expected = [[1.0, 0.0], [1.0, 0.0]]
     np.testing.assert_array_equal(look["flags"], expected)
@@ -60,8 +60,10 @@ def test_couplings_of_a_fit_that_has_not_converged_enter_no_mean(monkeypatch):
     cube["converged"][0, 0, 0, 0, 0, 1] = cube["converged"][0, 0, 0, 1, 1, 0] = 0.0
     cube["chain_fit_converged"][0, 1, 2] = 0.0
     fits, singles = [], []
-    monkeypatch.setattr(low_distance, "series", lambda axes, array, flags, *rest: fits.append(flags))
-    monkeypatch.setattr(low_distance, "points", lambda axes, x, values, flags, *rest: singles.append(flags.tolist()))
+    monkeypatch.setattr(low_distance, "series", lambda axes, array, flags, *rest, **look: fits.append(flags))
+    monkeypatch.setattr(
+        low_distance, "points", lambda axes, x, values, flags, *rest, **look: singles.append(flags.tolist())
+    )
     low_distance.draw({"contact_low_distance": cube})
     raw, softmax = [[0.0, 1.0, 1.0], [1.0, 1.0, 1.0]], [[1.0] * 3] * 2
     # Error and precision of each kind of attention.

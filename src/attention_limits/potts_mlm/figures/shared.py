@@ -7,6 +7,7 @@ from attention_limits.plotting import (
     BLACK,
     BLUE,
     GREEN,
+    ONE_REPLICA,
     ORANGE,
     VERMILLION,
     WIDE,
@@ -23,7 +24,11 @@ LEARNER_COLORS = {
     ("transformer", 1): VERMILLION,
     ("transformer", 3): BLUE,
 }
-OPTIMIZER_LOOKS = {"sgd": (":", "SGD"), "adam": ("-", "Adam")}
+# Style of line, marker and name.
+OPTIMIZER_LOOKS = {"sgd": (":", "s", "SGD"), "adam": ("-", "o", "Adam")}
+# Why a point has no part in a mean: entries of the legend.
+RUNS_DISAGREE = "runs of the sampler disagree"
+UNSURE = "runs of the sampler disagree, or fit not converged or not confirmed"
 FULL_LOOK = {"label": "full pseudo-likelihood", "color": GREEN, "linestyle": "--"}
 _COUPLINGS = {
     "gaussian": "Gaussian couplings", "contact": "random contact map", "distances": "contacts of a fold",
@@ -86,8 +91,8 @@ def learner_columns(cubes, rows, height, width=WIDE, **subplots):
     return figure, grid, parts
 
 
-def factored_curves(axes, array, dim, flags):
-    """Curves along `dim` of an `array` over attention, replica and `dim`, for each kind of attention; `flags` as in `series`.
+def factored_curves(axes, array, dim, flags, reason=RUNS_DISAGREE):
+    """Curves along `dim` of an `array` over attention, replica and `dim`, for each kind of attention; others as in `series`.
 
     Raw attention has local minima, and its instances fall into groups. It has one thin line for each instance, and no mean.
     """
@@ -95,13 +100,14 @@ def factored_curves(axes, array, dim, flags):
         fitted = flags.sel(attention=kind) if "attention" in flags.dims else flags
         one, color = array.sel(attention=kind).transpose(dim, "replica"), LEARNER_COLORS["factored", str(kind)]
         if kind != "raw":
-            series(axes, one, fitted, dim, color, f"factored, {kind}")
+            series(axes, one, fitted, dim, color, f"factored, {kind}", jump=None, reason=reason)
             continue
         x, values, passed = _along(one, fitted, dim)
+        look = {"linewidth": 0.7, "markersize": 3, "marker": "." if dim == "samples" else None}
+        axes.plot([], [], color=color, label="factored, raw: one instance each", **look)
         for number in range(values.shape[1]):
-            label = "factored, raw: one instance each" if number == 0 else None
             single = slice(number, number + 1)
-            curve(axes, x, values[:, single], color, label, flags=passed[:, single], linewidth=0.7)
+            curve(axes, x, values[:, single], color, None, flags=passed[:, single], reason=reason, **look)
 
 
 def transformer_curves(axes, array, dim, flags):
@@ -114,21 +120,27 @@ def transformer_curves(axes, array, dim, flags):
     if dim == "samples":
         array = array.dropna("epoch", how="all").isel(epoch=-1)
     for layers in array.layers.values:
-        for optimizer, (style, name) in OPTIMIZER_LOOKS.items():
+        for optimizer, (style, marker, name) in OPTIMIZER_LOOKS.items():
             one = array.sel(layers=layers, optimizer=optimizer).transpose(dim, "replica")
-            label = f"{layers_name(layers)}, {name}"
-            series(axes, one, flags, dim, LEARNER_COLORS["transformer", int(layers)], label, linestyle=style)
+            label, color = f"{layers_name(layers)}, {name}", LEARNER_COLORS["transformer", int(layers)]
+            series(
+                axes, one, flags, dim, color, label, jump=None, reason=RUNS_DISAGREE, marker=marker, linestyle=style
+            )  # fmt: skip
 
 
-def series(axes, array, flags, dim, color, label, jump=np.nan, **style):
-    """Mean over replicas of `array` along `dim` as a line with markers and error bars.
+def series(axes, array, flags, dim, color, label, jump=np.nan, reason=ONE_REPLICA, marker="o", **style):
+    """Mean over replicas of `array` along `dim` as a line, with markers and error bars except along the many epochs.
 
     `flags`, the product of all flags of a point, is an array over some of the dimensions of `array`: 1, 0 or missing.
-    `jump` as for `plotting.curve`.
+    `jump` and `reason` as for `plotting.curve`.
     """
     x, values, passed = _along(array, flags, dim)
-    curve(axes, x, values, color, label, flags=passed, jump=jump, **style)
-    points(axes, x, values, passed, color, None, jump=jump)
+    shown = {"markersize": 4, "marker": None if dim == "epoch" else marker}
+    if label:
+        axes.plot([], [], color=color, label=label, **shown, **style)
+    curve(axes, x, values, color, None, flags=passed, jump=jump, reason=reason, **style)
+    if dim != "epoch":
+        points(axes, x, values, passed, color, None, marker, jump=jump, reason=reason)
 
 
 def _along(array, flags, dim):
@@ -146,6 +158,12 @@ def good_mean(array, flags):
 def level(axes, value, label, **style):
     """A horizontal line at `value` with the name `label`."""
     axes.axhline(value, label=label, **{"color": "0.4", "linewidth": 1.0, "zorder": 1.5, **style})
+
+
+def expected_excess(part, samples):
+    """Expected excess loss per site of maximum likelihood of factored attention, P / (2 M L), P its number of parameters."""
+    sites, colors = part.sizes["site"], part.sizes["color"]
+    return (sites * (sites - 1) + colors**2 - colors - 1) / (2.0 * np.asarray(samples, dtype=float) * sites)
 
 
 def sample_axis(axes, part):
@@ -169,8 +187,8 @@ def equilibrium_note(cube, distance, separator=", "):
     else:
         error = float(np.sqrt(np.mean(part.hamming_error.values**2) / part.hamming_error.size))
         text = rf"$d_H = {mean.mean():.3f} \pm {error:.3f}$, $\beta = {beta[0]:.3f}$"
-    for name, remark in (("sample_converged", "runs disagree"), ("distance_converged", f"{distance:g} missed")):
+    for name, remark in (("sample_converged", "runs disagree"), ("distance_converged", f"not at {distance:g}")):
         failed = np.count_nonzero(part[name].values != 1)
         if failed:
-            text += separator + remark + (f" by {failed} of {len(beta)}" if len(beta) > 1 else "")
+            text += separator + remark + (f" in {failed} of {len(beta)} instances" if len(beta) > 1 else "")
     return text

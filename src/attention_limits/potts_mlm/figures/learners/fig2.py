@@ -1,8 +1,12 @@
 """Masked-token learning of Potts data: excess loss of each learner by epoch and by number of sequences."""
 
+import numpy as np
+
 from attention_limits.plotting import house_style, legend_below
 from attention_limits.potts_mlm.figures.shared import (
     FULL_LOOK,
+    UNSURE,
+    expected_excess,
     factored_curves,
     good_mean,
     learner_columns,
@@ -12,6 +16,11 @@ from attention_limits.potts_mlm.figures.shared import (
     transformer_curves,
 )
 from attention_limits.potts_mlm.readings import excess_exponent, good, in_equilibrium, of_chosen
+
+_OPTIMUM, _OPTIMUM_LOOK = (
+    r"maximum likelihood, $P/(2ML)$",
+    {"color": "0.4", "linewidth": 1.0, "linestyle": "-", "zorder": 1.5},
+)
 
 
 @house_style
@@ -26,34 +35,78 @@ def draw(cubes):
         for axes in (above, below):
             level(axes, independent, "independent sites", linestyle="-.")
             axes.set(yscale="log")
+        level(above, expected_excess(part, largest), _OPTIMUM, **_OPTIMUM_LOOK)
+        counts = part.test_loss.dropna("samples", how="all").samples
+        below.plot(counts, expected_excess(part, counts), label=_OPTIMUM, **_OPTIMUM_LOOK)
         above.set(xlabel=f"epochs (M = {largest})")
         sample_axis(below, part)
     for axes in grid[:, 0]:
         axes.set(ylabel="excess test loss per site (nats)")
-    legend_below(figure, grid)
+    # The entries of the lower panels have symbols.
+    legend_below(figure, grid[::-1])
     return figure
 
 
 def numbers(cubes):
-    """Power of M of the excess loss of raw attention between the two largest M, Gaussian couplings of the largest distance."""
+    """The power of M of the excess loss, and excess losses (nats) at the largest M of each column, and of maximum likelihood.
+
+    The power is that of raw attention between the two largest M, for Gaussian couplings of the largest distance. Losses are means
+    over instances: of factored attention those of `good` fits, of transformers after the last epoch of Adam.
+    """
     cube = cubes["fig2"]
     few, many = cube.test_loss.dropna("samples", how="all").samples.values[-2:]
     point = {"distance": float(cube.distance.max()), "ridge": float(cube.ridge[0]), "attention": "raw"}
     exponent, error = excess_exponent(cube, float(few), float(many), **point)
-    return {"exponent": exponent, "exponent_error": error}
+    near, far = _good_fits(cube.isel(distance=0)), _good_fits(cube.isel(distance=-1))
+    fold, contact = _good_fits(cubes["fig2_fold"].isel(distance=0)), _good_fits(cubes["fig2_contact"].isel(distance=0))
+    return {
+        "exponent": exponent, "exponent_error": error, "samples": float(many), "unsure": 100.0 * _unsure(cube.isel(distance=0)),
+        "fold": fold["softmax"], "fold_optimum": fold["optimum"], "fold_one": fold[1], "contact": contact["softmax"],
+        "contact_optimum": contact["optimum"], "contact_one": contact[1], "contact_three": contact[3], "far": far["raw"],
+        "far_optimum": far["optimum"], "far_softmax": far["softmax"], "far_one": far[1], "far_three": far[3],
+        "near": near["raw_bound"], "near_optimum": near["optimum"],
+    }  # fmt: skip
+
+
+def _good_fits(part):
+    """Mean excess losses (nats) at the largest M by kind of attention or number of layers; NaN without a good instance.
+
+    `raw_bound` contains unconfirmed fits too: an upper bound of that of the minimum.
+    """
+    part = part.isel(ridge=0)
+    samples = part.test_loss.dropna("samples", how="all").samples[-1]
+    part, agree = part.sel(samples=samples), in_equilibrium(part)
+    fitted, found = (
+        part.excess_loss.where(good(part) == 1).mean("replica"),
+        {"optimum": float(expected_excess(part, samples))},
+    )
+    for kind in ("raw", "softmax"):
+        found[kind] = float(fitted.sel(attention=kind)) if kind in fitted.attention else np.nan
+    found["raw_bound"] = good_mean(part.excess_loss.sel(attention="raw"), agree)
+    trained = (part.transformer_test_loss.sel(optimizer="adam") - part.transformer_optimal_loss).isel(epoch=-1)
+    for layers in (1, 3):
+        found[layers] = good_mean(trained.sel(layers=layers), agree) if layers in trained.layers else np.nan
+    return found
+
+
+def _unsure(part):
+    """Fraction of the fits of factored attention that fail a flag."""
+    flags = good(part)
+    return float((flags == 0).sum() / flags.notnull().sum())
 
 
 def _by_epoch(axes, part):
     agree = in_equilibrium(part)
     full = part.pseudo_likelihood_loss - part.optimal_loss
-    level(axes, good_mean(full, part.pseudo_likelihood_converged * agree), **FULL_LOOK)
+    # The entry of the legend is that of the lower panels, which has a symbol too.
+    level(axes, good_mean(full, part.pseudo_likelihood_converged * agree), **{**FULL_LOOK, "label": None})
     factored_curves(axes, part.factored_test_loss - part.factored_optimal_loss, "epoch", agree)
     transformer_curves(axes, part.transformer_test_loss - part.transformer_optimal_loss, "epoch", agree)
 
 
 def _by_samples(axes, part):
     agree = in_equilibrium(part)
-    factored_curves(axes, of_chosen(part, "test_loss") - part.optimal_loss, "samples", good(part))
+    factored_curves(axes, of_chosen(part, "test_loss") - part.optimal_loss, "samples", good(part), UNSURE)
     full = (part.pseudo_likelihood_loss - part.optimal_loss).transpose("samples", "replica")
-    series(axes, full, part.pseudo_likelihood_converged * agree, "samples", **FULL_LOOK)
+    series(axes, full, part.pseudo_likelihood_converged * agree, "samples", jump=None, reason=UNSURE, **FULL_LOOK)
     transformer_curves(axes, part.transformer_test_loss - part.transformer_optimal_loss, "samples", agree)

@@ -3,9 +3,15 @@
 import numpy as np
 
 from attention_limits.plotting import MIDDLE, house_style, legend_below
-from attention_limits.potts_mlm.figures.shared import factored_curves, learner_columns, level, transformer_curves
+from attention_limits.potts_mlm.figures.shared import (
+    factored_curves,
+    good_mean,
+    learner_columns,
+    level,
+    transformer_curves,
+)
 from attention_limits.potts_mlm.potts.recovery import chance
-from attention_limits.potts_mlm.readings import in_equilibrium
+from attention_limits.potts_mlm.readings import good, in_equilibrium, of_chosen
 
 
 @house_style
@@ -16,9 +22,43 @@ def draw(cubes):
         most, agree = part.sel(samples=largest), in_equilibrium(part)
         factored_curves(axes, most.factored_precision, "epoch", agree)
         transformer_curves(axes, most.transformer_precision, "epoch", agree)
-        J = part.couplings.where(agree == 1).dropna("replica", how="all").transpose("replica", ...).values
-        level(axes, float(np.mean([chance(one) for one in J])) if len(J) else np.nan, "chance", linestyle="-.")
+        level(axes, _chance(part), "chance", linestyle="-.")
         axes.set(xlabel=f"epochs (M = {largest})", ylim=(0, 1.05))
     grid[0, 0].set(ylabel="precision of the contacts")
-    legend_below(figure, grid)
+    # The last panel has all learners.
+    legend_below(figure, grid[:, ::-1])
     return figure
+
+
+def numbers(cubes):
+    """Mean precision of each learner after its last epoch, at the largest M, on random maps and on the fold, and of chance.
+
+    `fold_fitted` is that of the fits of softmax attention by L-BFGS that pass their flags.
+    """
+    found = {}
+    for prefix, name in (("", "fig2_contact"), ("fold_", "fig2_fold")):
+        part = cubes[name].isel(distance=0, ridge=0)
+        agree, samples = in_equilibrium(part), part.factored_precision.dropna("samples", how="all").samples[-1]
+        part = part.sel(samples=samples)
+        factored, trained = (
+            part[f"{learner}_precision"].dropna("epoch", how="all").isel(epoch=-1)
+            for learner in ("factored", "transformer")
+        )
+        for kind in ("raw", "softmax"):
+            one = factored.sel(attention=kind) if kind in factored.attention else np.nan * agree
+            found[f"{prefix}{kind}"] = good_mean(one, agree)
+        for layers, word in ((1, "one"), (3, "three")):
+            one = trained.sel(layers=layers, optimizer="adam") if layers in trained.layers else np.nan * agree
+            found[f"{prefix}{word}"] = good_mean(one, agree)
+        fitted = of_chosen(part, "site_precision").sel(attention="softmax")
+        found |= {
+            f"{prefix}chance": _chance(part), f"{prefix}fitted": good_mean(fitted, good(part).sel(attention="softmax")),
+        }  # fmt: skip
+    shown = ("softmax", "one", "three", "chance", "fold_raw", "fold_softmax", "fold_one", "fold_chance", "fold_fitted")
+    return {name: found[name] for name in shown}
+
+
+def _chance(part):
+    """Precision of a random choice, mean over the instances in equilibrium."""
+    J = part.couplings.where(in_equilibrium(part) == 1).dropna("replica", how="all").transpose("replica", ...).values
+    return float(np.mean([chance(one) for one in J])) if len(J) else np.nan

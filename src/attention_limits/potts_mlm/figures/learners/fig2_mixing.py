@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import flagged_points, house_style, legend_below
-from attention_limits.potts_mlm.figures.shared import LEARNER_COLORS, good_mean, learner_columns, level
+from attention_limits.potts_mlm.figures.shared import LEARNER_COLORS, UNSURE, good_mean, learner_columns, level
 from attention_limits.potts_mlm.readings import good, in_equilibrium, of_chosen
 
 
@@ -24,6 +24,29 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """Of the instances with either attention: how many are lowest at a = 0, at the larger and the smaller distance, and how many
+    highest at a = 1; fits that pass all flags.
+    """
+    lowest, highest, passed, fits = {}, 0, 0, 0
+    far = float(cubes["fig2"].distance.max())
+    for cube in cubes.values():
+        excess = of_chosen(cube.isel(ridge=0), "mixed_test_loss", "mixed_chosen") - cube.optimal_loss
+        flags = good(cube.isel(ridge=0), "mixed_")
+        passed, fits = passed + int((flags == 1).sum()), fits + int(flags.notnull().sum())
+        for distance in cube.distance.values:
+            values = excess.sel(distance=distance).transpose("mixing", ...).values.reshape(cube.sizes["mixing"], -1)
+            values = values[:, np.isfinite(values).all(axis=0)]
+            near = lowest.setdefault("far" if distance == far else "near", [])
+            near += (values.argmin(axis=0) == 0).tolist()
+            highest += int((values.argmax(axis=0) == len(values) - 1).sum())
+    far, near = lowest.get("far", []), lowest.get("near", [])
+    return {
+        "far": sum(far), "of_far": len(far), "near": sum(near), "of_near": len(near), "highest": highest,
+        "all": len(far) + len(near), "passed": passed, "fits": fits,
+    }  # fmt: skip
+
+
 def _instances(axes, excess, flags):
     """Points of each instance, joined where neighbours pass the flags; those that fail one are open circles."""
     for kind in excess.attention.values:
@@ -34,4 +57,4 @@ def _instances(axes, excess, flags):
             )
             sure = np.where(passed == 1, values, np.nan)
             axes.plot(excess.mixing, sure, "o-", color=color, markersize=4, linewidth=0.5, label=label)
-            flagged_points(axes, excess.mixing[passed != 1], values[passed != 1], color)
+            flagged_points(axes, excess.mixing[passed != 1], values[passed != 1], color, UNSURE)

@@ -1,7 +1,14 @@
 """Recovery of the couplings by the learners of Figure 2: error by epoch and by number of sequences."""
 
 from attention_limits.plotting import house_style, legend_below
-from attention_limits.potts_mlm.figures.shared import factored_curves, learner_columns, sample_axis, transformer_curves
+from attention_limits.potts_mlm.figures.shared import (
+    UNSURE,
+    factored_curves,
+    good_mean,
+    learner_columns,
+    sample_axis,
+    transformer_curves,
+)
 from attention_limits.potts_mlm.readings import good, in_equilibrium, of_chosen
 
 
@@ -13,11 +20,31 @@ def draw(cubes):
         most, agree = part.sel(samples=largest), in_equilibrium(part)
         factored_curves(above, most.factored_site_error, "epoch", agree)
         transformer_curves(above, most.transformer_site_error, "epoch", agree)
-        factored_curves(below, of_chosen(part, "site_error"), "samples", good(part))
+        factored_curves(below, of_chosen(part, "site_error"), "samples", good(part), UNSURE)
         transformer_curves(below, part.transformer_site_error, "samples", agree)
-        above.set(xlabel=f"epochs (M = {largest})", ylim=(0, 1.02))
+        above.set(xlabel=f"epochs (M = {largest})", ylim=(0, 1.03))
         sample_axis(below, part)
     for axes in grid[:, 0]:
         axes.set(ylabel=r"error of the couplings $\mathrm{err}_J$")
-    legend_below(figure, grid)
+    # The entries of the lower panels have symbols.
+    legend_below(figure, grid[::-1])
     return figure
+
+
+def numbers(cubes):
+    """Errors on Gaussian couplings at the largest M, and the share of the fits at the smallest distance that fail a flag.
+
+    Mean error of raw attention of `good` fits at the largest distance, and of the best starts at the smallest one; the smallest
+    mean error of a transformer after its last epoch.
+    """
+    cube = cubes["fig2"].isel(ridge=0)
+    flags = good(cube.isel(distance=0))
+    samples = cube.test_loss.dropna("samples", how="all").samples[-1]
+    last, agree = cube.sel(samples=samples), in_equilibrium(cube)
+    raw = of_chosen(last, "site_error").sel(attention="raw")
+    trained = last.transformer_site_error.where(agree == 1).isel(epoch=-1).mean("replica")
+    return {
+        "samples": float(samples), "unsure": 100.0 * float((flags == 0).sum() / flags.notnull().sum()),
+        "far": good_mean(raw, good(last).sel(attention="raw").where(cube.distance == cube.distance.max())),
+        "near": good_mean(raw, agree.where(cube.distance == cube.distance.min())), "transformer": float(trained.min()),
+    }  # fmt: skip
