@@ -3,25 +3,25 @@
 import numpy as np
 import xarray as xr
 
+from attention_limits.plotting import FLAGGED_ID, NARROW, new_figure
 from attention_limits.potts_mlm.figures import low_distance, shared
 
 
-def test_a_series_passes_its_flags_to_lines_and_points(monkeypatch):
-    """Flags over replicas alone hold at every M; a value of M without results is left out with its flags."""
-    seen = []
-    for name in ("curve", "points"):
-        monkeypatch.setattr(shared, name, lambda *arguments, **look: seen.append((arguments, look)))
+def test_a_series_passes_its_flags_to_lines_and_points():
+    """Flags over replicas alone hold at every M; a value of M without results is left out; each open circle is drawn once."""
     values = np.array([[0.3, 0.4], [np.nan, np.nan], [0.1, 0.2]])
     array = xr.DataArray(values, {"samples": [10, 20, 30], "replica": [0, 1]}, ("samples", "replica"))
     flags = xr.DataArray([1.0, 0.0], {"replica": [0, 1]}, ("replica",))
-    shared.series(None, array, flags, "samples", "k", None)
-    (line, look), (dots, _) = seen
-    expected = [[1.0, 0.0], [1.0, 0.0]]
-    np.testing.assert_array_equal(look["flags"], expected)
-    np.testing.assert_array_equal(dots[3], expected)
-    for arguments in (line, dots):
-        np.testing.assert_array_equal(arguments[1], [10, 30])
-        np.testing.assert_array_equal(arguments[2], values[[0, 2]])
+    _, axes = new_figure(1, 1, NARROW, 3.0)
+    shared.series(axes, array, flags, "samples", "k", "fit", reason="a reason")
+    (open_circles,) = (line for line in axes.lines if line.get_gid() == FLAGGED_ID)
+    assert (open_circles.get_label(), open_circles.get_xydata().tolist()) == ("_a reason", [[10, 0.4], [30, 0.2]])
+    (bars,) = axes.containers
+    for line in (axes.lines[1], bars.lines[0]):
+        assert line.get_xydata().tolist() == [[10, 0.3], [30, 0.1]]
+    # Along epochs there are no symbols.
+    shared.series(axes, array.rename(samples="epoch"), flags, "epoch", "k", None)
+    assert len(axes.containers) == 1
 
 
 def test_couplings_of_a_fit_that_has_not_converged_enter_no_mean(monkeypatch):

@@ -1,17 +1,25 @@
 """Contacts of a real fold that factored attention finds at d_H = 0.3, and attention between factored and position-free on it."""
 
 import numpy as np
+from matplotlib.ticker import FixedLocator
 
 from attention_limits.pipeline.cubes.readings import specifications
-from attention_limits.plotting import WIDE, flagged_points, house_style, legend_below, new_figure
-from attention_limits.potts_mlm.figures.shared import LEARNER_COLORS, contact_map, couplings_name, good_mean, level
+from attention_limits.plotting import MIDDLE, flagged_points, house_style, legend_below, new_figure
+from attention_limits.potts_mlm.figures.shared import (
+    FAR_OR_UNSETTLED,
+    LEARNER_COLORS,
+    contact_map,
+    expected_excess,
+    good_mean,
+    level,
+)
 from attention_limits.potts_mlm.potts.recovery import chance
 from attention_limits.potts_mlm.readings import at_target, of_chosen, settled, settled_at_target
 
-# Marker and name of each measure of recovery.
-_MEASURES = {"site_error": ("o", r"$\mathrm{err}_J$"), "site_precision": ("^", "precision")}
-# Entry of the open circles.
-FAILED = "not at the distance, or fit not converged"
+# Of the excess loss, which spans about a decade.
+TICKS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+# Marker of the instances, by kind of attention.
+_MARKERS = {"raw": "o", "softmax": "s"}
 
 
 @house_style
@@ -19,21 +27,28 @@ def draw(cubes):
     """From the cube fold_low_distance: contact map, error and precision of each instance, excess loss by the mixture."""
     cube = cubes["fold_low_distance"].isel(distance=0, ridge=0)
     there, last = at_target(cube), cube.isel(samples=-1)
-    figure, (maps, recovered, mixed) = new_figure(1, 3, WIDE, 4.2)
+    figure, ((maps, mixed), (errors, precisions)) = new_figure(2, 2, MIDDLE, 6.8)
     shown = _shown(cube)
     _map(maps, last.isel(replica=shown))
-    maps.set_title(f"{couplings_name(cube)}, instance {shown}")
-    _instances(recovered, last, settled_at_target(last))
-    level(recovered, chance(last.couplings.isel(replica=shown).values), "chance", linestyle="-.")
-    recovered.set_title(f"$M = {int(last.samples)}$")
+    maps.set_title(f"$L = {cube.sizes['site']}$, instance {shown}")
+    for axes, name in ((errors, "site_error"), (precisions, "site_precision")):
+        _instances(axes, last, name, settled_at_target(last))
+        axes.set_title(f"$M = {int(last.samples)}$")
+    level(precisions, chance(last.couplings.isel(replica=shown).values), "chance", linestyle="--")
+    errors.set(ylabel=r"error of the couplings $\mathrm{err}_J$")
+    precisions.set(ylabel="precision of the contacts")
     samples = specifications(cube)["mixed_attention"]["solver"]["samples"]
     excess = of_chosen(cube, "mixed_test_loss", "mixed_chosen") - cube.optimal_loss
     _mixtures(mixed, excess.where(there == 1), settled(cube, "mixed_"))
     independent = good_mean(cube.independent_loss.sel(samples=samples) - cube.optimal_loss, there)
-    level(mixed, independent, "independent sites")
+    level(mixed, independent, "independent sites", linestyle="-.")
+    level(mixed, expected_excess(cube, samples), "maximum likelihood at $a = 0$, $P/(2ML)$")
     mixed.set(xlabel=r"weight $a$ of the colour", ylabel="excess test loss per site (nats)", yscale="log")
     mixed.set_title(f"$M = {samples}$")
-    legend_below(figure, (recovered, mixed), ncols=4)
+    mixed.yaxis.set_major_locator(FixedLocator(TICKS))
+    mixed.yaxis.set_major_formatter("{x:g}")
+    mixed.yaxis.set_minor_formatter("")
+    legend_below(figure, (mixed, precisions), ncols=2)
     return figure
 
 
@@ -55,35 +70,38 @@ def _shown(cube):
     return int(np.argmax(settled_at_target(cube.isel(samples=-1)).prod("attention").values == 1))
 
 
-def _instances(axes, part, flags):
-    """Error and precision of each instance, faint and open where the instance or its fit fails a flag; temperatures."""
+def _instances(axes, part, name, flags):
+    """A measure of recovery of each instance, open where the instance or its fit fails a flag, above temperature and distance."""
     numbers = np.arange(part.sizes["replica"])
     for aside, kind in zip((-0.1, 0.1), part.attention.values, strict=True):
         color, passed = LEARNER_COLORS["factored", str(kind)], flags.sel(attention=kind).values == 1
-        for name, (marker, label) in _MEASURES.items():
-            values = of_chosen(part, name).sel(attention=kind).values
-            look = {"marker": marker, "color": color, "linestyle": "none", "markersize": 5}
-            axes.plot(numbers[passed] + aside, values[passed], label=f"{label}, factored, {kind}", **look)
-            flagged_points(axes, numbers[~passed] + aside, values[~passed], color, FAILED)
+        values, look = of_chosen(part, name).sel(attention=kind).values, {"linestyle": "none", "markersize": 4}
+        axes.plot(numbers[passed] + aside, values[passed], color=color, marker=_MARKERS[str(kind)], **look)
+        flagged_points(axes, numbers[~passed] + aside, values[~passed], color, FAR_OR_UNSETTLED)
     ticks = [
         f"{number}\n{beta:.2f}\n{distance:.2f}"
         for number, beta, distance in zip(numbers, part.beta.values, part.hamming.mean("run").values, strict=True)
     ]
     axes.set_xticks(numbers, ticks)
-    axes.set(xlabel=r"instance, $\beta$, $d_H$", ylim=(0, 1.05), ylabel="error, precision")
+    axes.set(xlabel=r"instance, $\beta$, $d_H$", ylim=(0, 1.05))
 
 
 def _mixtures(axes, excess, flags):
     """A line by the mixture for each instance; a fit that has not converged is an open circle."""
     excess = excess.dropna("replica", how="all")
     for kind in excess.attention.values:
-        color = LEARNER_COLORS["factored", str(kind)]
+        look = {
+            "color": LEARNER_COLORS["factored", str(kind)],
+            "marker": _MARKERS[str(kind)],
+            "linewidth": 0.7,
+            "markersize": 4,
+        }
         for replica in excess.replica.values:
             values = excess.sel(attention=kind, replica=replica).values
             passed = flags.sel(attention=kind, replica=replica).values == 1
-            axes.plot(excess.mixing, np.where(passed, values, np.nan), "o-", color=color, linewidth=0.7, markersize=4)
-            flagged_points(axes, excess.mixing[~passed], values[~passed], color, FAILED)
-        axes.plot([], [], color=color, linewidth=0.7, label=f"factored, {kind}: one instance each")
+            axes.plot(excess.mixing, np.where(passed, values, np.nan), **look)
+            flagged_points(axes, excess.mixing[~passed], values[~passed], look["color"], FAR_OR_UNSETTLED)
+        axes.plot([], [], label=f"factored, {kind}: one instance each", **look)
 
 
 def _map(axes, part):

@@ -13,9 +13,19 @@ from attention_limits.plotting import (
     new_figure,
     points,
 )
-from attention_limits.potts_mlm.figures.shared import DISTANCE_LABEL, LEARNER_COLORS, level, sample_axis, series
+from attention_limits.potts_mlm.figures.shared import (
+    DISTANCE_LABEL,
+    FAR_OR_UNSETTLED,
+    LEARNER_COLORS,
+    level,
+    sample_axis,
+    series,
+)
 from attention_limits.potts_mlm.potts.recovery import chance
 from attention_limits.potts_mlm.readings import at_target, of_chosen, settled_at_target
+
+# Entry of the open circles of single chains.
+CHAINS_DISAGREE = "single chains disagree, or not at the distance"
 
 
 @house_style
@@ -33,12 +43,21 @@ def draw(cubes):
             (precisions, "site_precision", "chain_precision"),
         ):
             array = of_chosen(cube, name).sel(attention=kind).transpose("samples", "replica")
-            series(axes, array, settled.sel(attention=kind), "samples", color, f"factored, {kind}")
+            series(
+                axes,
+                array,
+                settled.sel(attention=kind),
+                "samples",
+                color,
+                f"factored, {kind}",
+                jump=None,
+                reason=FAR_OR_UNSETTLED,
+            )
             single = cube[of_chain].sel(attention=kind).mean("learned_chain").values[None]
             fitted = cube.chain_fit_converged.sel(attention=kind).prod("learned_chain", skipna=False)
             agreed = (cube.chains_converged * fitted * there).values[None]
             label = f"factored, {kind}: single chain" if np.any(agreed == 1) else None
-            points(axes, [place], single, agreed, color, label, "s")
+            points(axes, [place], single, agreed, color, label, "s", jump=None, reason=CHAINS_DISAGREE)
     J = cube.couplings.where(there == 1).dropna("replica", how="all").transpose("replica", ...).values
     if len(J):
         level(precisions, float(np.mean([chance(one) for one in J])), "chance", linestyle="-.")
@@ -49,8 +68,25 @@ def draw(cubes):
         axes.set_xticks(ticks, [*(f"{tick:g}" for tick in ticks[:-1]), "single\nchain"])
     errors.set(ylabel=r"error of the couplings $\mathrm{err}_J$", ylim=(0, 1.02))
     precisions.set(ylabel="precision of the contacts", ylim=(0, 1.05))
-    legend_below(figure, (errors, precisions, chains), ncols=5)
+    legend_below(figure, (errors, precisions, chains), ncols=4)
     return figure
+
+
+def numbers(cubes):
+    """At the largest M: mean error and share of the contacts that are found (per cent) by each kind of attention; the instances
+    at the distance, all of them, and those whose single chains disagree.
+    """
+    cube = cubes["contact_low_distance"].isel(distance=0, ridge=0)
+    last, found = cube.isel(samples=-1), {"samples": float(cube.samples[-1])}
+    good, there = settled_at_target(last) == 1, at_target(cube) == 1
+    for kind in ("raw", "softmax"):
+        error, precision = (
+            float(of_chosen(last, name).where(good).sel(attention=kind).mean("replica"))
+            for name in ("site_error", "site_precision")
+        )
+        found |= {kind: error, f"{kind}_found": 100.0 * precision}
+    disagree = (cube.chains_converged == 0).sum()
+    return found | {"there": float(there.sum()), "all": float(there.size), "disagree": float(disagree)}
 
 
 def _instances(axes, cube, there):
@@ -61,7 +97,7 @@ def _instances(axes, cube, there):
     look = {"color": BLUE, "linestyle": "none", "capsize": 2}
     axes.errorbar(numbers[chosen], mean[chosen], error[chosen], marker="o", markersize=4, label="tempered runs", **look)
     axes.errorbar(numbers[~chosen], mean[~chosen], error[~chosen], alpha=0.5, **look)
-    flagged_points(axes, numbers[~chosen], mean[~chosen], BLUE)
+    flagged_points(axes, numbers[~chosen], mean[~chosen], BLUE, FAR_OR_UNSETTLED)
     for chain in cube.chain.values:
         axes.plot(
             numbers + 0.15, cube.chain_hamming.sel(chain=chain), "s", color=VERMILLION, markersize=3,

@@ -14,7 +14,7 @@ from attention_limits.plotting import (
     curve,
     new_figure,
     ordered_colors,
-    points,
+    sound_mean,
 )
 
 # One colour per learner, everywhere.
@@ -28,6 +28,7 @@ LEARNER_COLORS = {
 OPTIMIZER_LOOKS = {"sgd": (":", "s", "SGD"), "adam": ("-", "o", "Adam")}
 # Why a point has no part in a mean: entries of the legend.
 RUNS_DISAGREE = "runs of the sampler disagree"
+FAR_OR_UNSETTLED = "not at the distance, or fit not converged"
 UNSURE = "runs of the sampler disagree, or fit not converged or not confirmed"
 FULL_LOOK = {"label": "full pseudo-likelihood", "color": GREEN, "linestyle": "--"}
 _COUPLINGS = {
@@ -140,7 +141,8 @@ def series(axes, array, flags, dim, color, label, jump=np.nan, reason=ONE_REPLIC
         axes.plot([], [], color=color, label=label, **shown, **style)
     curve(axes, x, values, color, None, flags=passed, jump=jump, reason=reason, **style)
     if dim != "epoch":
-        points(axes, x, values, passed, color, None, marker, jump=jump, reason=reason)
+        mean, error, _ = sound_mean(values, passed, jump)
+        axes.errorbar(x, mean, error, color=color, linestyle="none", capsize=2, elinewidth=1, zorder=3, **shown)
 
 
 def _along(array, flags, dim):
