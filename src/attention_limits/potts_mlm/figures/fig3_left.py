@@ -47,7 +47,7 @@ def draw(cubes):
         column[0].plot(best.alpha, best, color=COLORS["best"], linestyle="--", label=r"best $\lambda$ at each $\alpha$")
         column[0].set_title(rf"$\gamma = {gamma:g}$")
         column[1].set_xlabel(r"samples per input $\alpha = M/(L-1)$")
-    rows[0][0].set(ylabel="generalisation error", yscale="log", ylim=(0.2, 20))
+    rows[0][0].set(ylabel="test error", yscale="log", ylim=(0.2, 20))
     rows[1][0].set(ylabel="training error", ylim=(0, 0.45), xlim=(0, float(cube.alpha.max())))
     rows[0][0].plot([], [], "o", color=KEY, markersize=4, label=f"simulation, $L = {sites}$")
     legend_below(figure, rows[0][0])

@@ -1,8 +1,15 @@
 """Losses of factored attention against the number of sequences at small ridges, also of the minimum that is not the lowest."""
 
+import numpy as np
+
 from attention_limits.plotting import MIDDLE, house_style, legend_below, new_figure
 from attention_limits.potts_mlm.figures.shared import equilibrium_note, good_mean, level, ridge_colors, series
 from attention_limits.potts_mlm.readings import in_equilibrium, of_chosen, settled
+
+# Largest ridge with a peak of the test loss.
+SMALL = 1e-4
+# Entry of the open circles.
+NO_MEAN = "no mean: losses on two sides of a jump, or fit not converged"
 
 
 @house_style
@@ -19,7 +26,9 @@ def draw(cubes):
             fitted = settled(one).transpose("samples", "replica")
             for axes, name in ((top, "test_loss"), (bottom, "training_loss")):
                 loss = of_chosen(one, name).transpose("samples", "replica")
-                series(axes, loss, fitted, "samples", color, rf"$\lambda = 10^{{{_power(ridge)}}}$")
+                series(
+                    axes, loss, fitted, "samples", color, rf"$\lambda = 10^{{{_power(ridge)}}}$", reason=NO_MEAN
+                )  # fmt: skip
                 _other_minima(axes, one, name, color)
         for axes in (top, bottom):
             level(axes, good_mean(part.optimal_loss, in_equilibrium(part)), "optimal", linestyle="--")
@@ -28,9 +37,28 @@ def draw(cubes):
         bottom.set(xlabel=r"sequences per site $M/L$")
     columns[0][0].set(ylabel="test loss per site (nats)")
     columns[1][0].set(ylabel="training loss per site (nats)")
-    columns[0][0].plot([], [], " ", label="gap: data sets on two sides of a jump, no mean")
     legend_below(figure, columns[0][0], ncols=3)
     return figure
+
+
+def numbers(cubes):
+    """Sequences per site at the peaks of the test loss for ridges of at most SMALL; differences of starts that have converged, by
+    distance: of the training objective (nats) and of the test loss; starts that have not converged.
+    """
+    cube = cubes["fig3_right"].isel(attention=0)
+    small = cube.sel(ridge=cube.ridge[cube.ridge <= SMALL * (1 + 1e-6)])
+    loss = of_chosen(small, "test_loss").where(settled(small) == 1).mean("replica").transpose("samples", ...)
+    peaks = cube.samples.values[loss.values.argmax(axis=0)] / cube.sizes["site"]
+    found = {"first": np.min(peaks), "last": np.max(peaks), "starts": float(cube.converged.notnull().sum())}
+    found["failed"] = float((cube.converged == 0).sum())
+    for name, distance in zip(("near", "far"), cube.distance.values[[0, -1]], strict=True):
+        part = cube.sel(distance=distance)
+        for key, variable in (("gap", "objective"), ("loss", "test_loss")):
+            ends = part[variable].where((part.converged == 1) & (in_equilibrium(part) == 1))
+            # Both starts.
+            spread = (ends.max("start") - ends.min("start")).where(ends.notnull().all("start"))
+            found[f"{name}_{key}"] = float(spread.max())
+    return found
 
 
 def _other_minima(axes, part, name, color):

@@ -17,7 +17,7 @@ def draw(cubes):
     cube = cube.isel(replica=0, samples=-1, distance=sorted({0, cube.sizes["distance"] - 1}))
     rows = [_panels(cube.sel(distance=distance)) for distance in cube.distance.values]
     # Square panels, beside the colour bar, below their titles.
-    height = ((WIDE - 1.0) / len(rows[0]) + 0.4) * len(rows) + 0.15
+    height = ((WIDE - 1.0) / len(rows[0]) + 0.55) * len(rows) + 0.15
     figure, grid = new_figure(len(rows), len(rows[0]), WIDE, height, squeeze=False, sharex=True, sharey=True)
     sites = cube.sizes["site"]
     for distance, panels, axes_row in zip(cube.distance.values, rows, grid, strict=True):
@@ -38,7 +38,9 @@ def draw(cubes):
                 extent=(*edges, *edges[::-1]),
             )
             axes.set(xticks=[1, sites], yticks=[1, sites])
-        axes_row[0].set_ylabel(equilibrium_note(cube, distance).replace(", ", "\n", 1) + "\nsite $i$", fontsize=7.5)
+        note = equilibrium_note(cube, distance, "\n").replace(", ", "\n", 1)
+        axes_row[0].set_title(f"couplings $J$\n{note}", fontsize=7.5)
+        axes_row[0].set_ylabel("site $i$")
         # No part of the bar without entries: contacts and attention are hardly negative.
         least = max(-scale, min(float(panel.images[0].get_array().min()) for panel in axes_row if panel.images))
         extend = "both" if least == -scale else "max"
@@ -51,9 +53,14 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """Of raw attention on contacts: starts, those at the lowest objective, and how far above it the others end, in nats."""
+    """On contacts: starts of raw attention, those at the lowest objective, how far above it the others end, in nats; precisions.
+
+    On Gaussian couplings: errors of raw attention at the smallest and the largest distance.
+    """
     if "fig2_contact" not in cubes:
-        return {}
+        cube = cubes["fig2"].isel(replica=0, samples=-1, ridge=0)
+        near, far = of_chosen(cube, "site_error").sel(attention="raw").values[[0, -1]]
+        return {"near": float(near), "far": float(far)}
     cube = cubes["fig2_contact"].isel(replica=0, samples=-1, distance=0, ridge=0)
     objective = cube.objective.sel(attention="raw").dropna("start")
     above = (objective - objective.min()).values
@@ -61,6 +68,7 @@ def numbers(cubes):
         "starts": float(len(above)),
         "same": float(np.sum(above <= SAME_MINIMUM)),
         "gap": np.max(above, initial=-np.inf),
+        **{kind: float(of_chosen(cube, "site_precision").sel(attention=kind)) for kind in ("raw", "softmax")},
     }
 
 

@@ -17,6 +17,9 @@ from attention_limits.plotting import (
 from attention_limits.potts_mlm.figures.shared import LEARNER_COLORS, contact_map, layers_name, level, series
 from attention_limits.potts_mlm.readings import of_chosen
 
+# Entry of the open circles.
+NOT_CONVERGED = "one split, fit not converged"
+
 
 @house_style
 def draw(cubes):
@@ -43,7 +46,9 @@ def draw(cubes):
             (losses, of_chosen(part, "pair_test_loss", "pair_chosen")),
         ):
             replicas = array.transpose("samples", "replica")
-            series(axes, replicas, fitted, "samples", colors[value], None, jump=None, linewidth=1.0)
+            series(
+                axes, replicas, fitted, "samples", colors[value], None, jump=None, reason=NOT_CONVERGED, linewidth=1.0
+            )
     _others(cube, length, (by_rank, by_samples, losses))
     chance = _chance(cube, structure)
     for axes in (by_rank, by_samples):
@@ -67,6 +72,34 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """At the largest M, means over the splits: fractions of contacts among the first L pairs, test losses (nats); statistics of
+    the generated sequences. Missing where the cube has no such model.
+    """
+    cube = cubes["protein"]
+    last, length = cube.sel(samples=float(cube.samples.max())), min(cube.sizes["site"], int(cube["rank"].max()))
+    fitted = of_chosen(last, "pair_converged", "pair_chosen") == 1
+    precision = last.precision.sel(rank=length).where(fitted).mean("replica")
+    loss = of_chosen(last, "pair_test_loss", "pair_chosen").where(fitted).mean("replica")
+    found = {"samples": float(last.samples), "length": float(length)}
+    for name, heads in (("one", 1), ("many", 64), ("full", int(cube.heads.max()))):
+        there = heads in cube.heads
+        found[name] = float(precision.sel(heads=heads)) if there else np.nan
+        found[f"{name}_loss"] = float(loss.sel(heads=heads)) if there else np.nan
+    for name, layers in (("layer", 1), ("layers", 3)):
+        part = last.sel(layers=layers) if layers in cube.layers else None
+        found[name] = float(part.encoder_precision.sel(rank=length).mean("replica")) if part else np.nan
+        found[f"{name}_loss"] = float(part.encoder_test_loss.isel(epoch=-1).mean("replica")) if part else np.nan
+    symmetric = last.symmetric_precision.sel(rank=length).where(last.symmetric_converged == 1).mean("replica")
+    generated = _generated(cube)
+    return found | {
+        "symmetric": float(symmetric), "independent_loss": float(last.independent_test_loss.isel(heads=0).mean("replica")),
+        "slope": float(generated.generated_pair_slope), "r": float(generated.generated_pair_correlation),
+        "held_out": float(generated.held_out_pair_correlation),
+        "chance": _chance(cube, specifications(cube)["multihead_attention"]["model"]),
+    }  # fmt: skip
+
+
 def _others(cube, length, axes):
     """The symmetric fit and the transformers: precision by rank at the largest M, precision of `length` pairs and loss by M."""
     by_rank, by_samples, losses = axes
@@ -74,19 +107,31 @@ def _others(cube, length, axes):
     trained = xr.ones_like(cube.replica, dtype=float)
     models = [
         (
-            "symmetric plmDCA", PURPLE, ":", cube.symmetric_precision, cube.symmetric_test_loss, cube.symmetric_converged,
+            "symmetric plmDCA", PURPLE, ":", "s", cube.symmetric_precision, cube.symmetric_test_loss, cube.symmetric_converged,
         )
     ]  # fmt: skip
     for layers in cube.layers.values:
         part = cube.sel(layers=layers)
         color, loss = LEARNER_COLORS["transformer", int(layers)], part.encoder_test_loss.isel(epoch=-1)
-        models.append((f"transformer, {layers_name(layers)}", color, "--", part.encoder_precision, loss, trained))
-    for name, color, style, precision, loss, fitted in models:
+        models.append((f"transformer, {layers_name(layers)}", color, "--", "^", part.encoder_precision, loss, trained))
+    for name, color, style, marker, precision, loss, fitted in models:
         curve = precision.sel(samples=float(cube.samples.max())).mean("replica").dropna("rank")
         by_rank.plot(curve["rank"], curve, color=color, linestyle=style, label=name)
         for panel, array in ((by_samples, precision.sel(rank=length)), (losses, loss)):
             array = array.transpose("samples", "replica")
-            series(panel, array, fitted, "samples", color, None, jump=None, linewidth=1.0, linestyle=style)
+            series(
+                panel,
+                array,
+                fitted,
+                "samples",
+                color,
+                None,
+                jump=None,
+                reason=NOT_CONVERGED,
+                linewidth=1.0,
+                linestyle=style,
+                marker=marker,
+            )
 
 
 def _name(heads, colors):
@@ -125,9 +170,14 @@ def _map(axes, cube, structure, heads, names):
     axes.set_title(f"above: {names[shown[0]]}; below: {names[shown[1]]}")
 
 
-def _statistics(sites, pairs, figure, cube):
+def _generated(cube):
+    """The part of the cube with generated sequences."""
     part = cube.isel(replica=0).dropna("samples", how="all", subset=["pair_histogram"])
-    part = part.dropna("heads", how="all", subset=["pair_histogram"]).isel(samples=-1, heads=-1)
+    return part.dropna("heads", how="all", subset=["pair_histogram"]).isel(samples=-1, heads=-1)
+
+
+def _statistics(sites, pairs, figure, cube):
+    part = _generated(cube)
     flagged = "" if float(part.generated_converged) == 1 and float(part.fit_converged) == 1 else ", not converged"
     sites.plot([0, 1], [0, 1], color="0.7", linewidth=0.8)
     sites.plot(
@@ -150,6 +200,6 @@ def _statistics(sites, pairs, figure, cube):
     pairs.set(xlabel="two-site correlation, alignment", ylabel="two-site correlation, generated")
     slope, expected = float(part.generated_pair_slope), float(part.held_out_pair_correlation)
     pairs.set_title(
-        f"$r = {float(part.generated_pair_correlation):.2f}$, slope {slope:.2f}; held out {expected:.2f}",
+        f"$r = {float(part.generated_pair_correlation):.2f}$, slope {slope:.2f}; held out: $r = {expected:.2f}$",
     )
     figure.colorbar(image, ax=pairs, label="pairs of sites and colours", shrink=0.85)

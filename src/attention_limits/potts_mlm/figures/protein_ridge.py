@@ -33,7 +33,9 @@ def draw(cubes):
         flat = part.isel(ridge=0, samples=0, replica=0)
         level(column[0], float(flat.masked_variance), "variance of the site", linestyle=":")
         level(column[0], float(flat.masked_noise), "best linear prediction", linestyle="-.")
-        column[0].axvline(float(flat.directions), color="0.85", linewidth=0.8, zorder=0)
+        column[0].axvline(
+            float(flat.directions), color="0.75", linewidth=0.8, zorder=0, label="directions of the inputs"
+        )
         column[0].set_title(f"masked site {masked:g}, $p = {float(flat.inputs):g}$ inputs")
         column[1].set(xlabel="training sequences $M$", xscale="log")
     for look, label in (
@@ -43,7 +45,36 @@ def draw(cubes):
         ({"marker": "o", "linestyle": "none", "markersize": 4}, "alignment"),
     ):
         rows[0][0].plot([], [], color="0.4", label=label, **look)
-    rows[0][0].set(ylabel="generalisation error")
+    rows[0][0].set(ylabel="test error")
     rows[1][0].set(ylabel="training error")
     legend_below(figure, rows[0][0], ncols=5)
     return figure
+
+
+def numbers(cubes):
+    """At the first masked site and the smallest ridge, where theory has its peak and at the largest M: by how much the error of
+    the alignment differs from the theory (per cent), and their values; z-scores of the Gaussian sequences.
+    """
+    cube = cubes["protein_ridge"]
+    part = cube.isel(masked=0).sel(ridge=cube.ridge.min()).mean("replica")
+    high = int(part.spectrum_generalization_error.argmax("samples"))
+    top, last = part.isel(samples=high), part.isel(samples=-1)
+    mean, error = mean_and_error(cube.gaussian_generalization_error.transpose("replica", ...).values)
+    theory = cube.spectrum_generalization_error.mean("replica").transpose("masked", "ridge", "samples")
+    order = [dim for dim in cube.gaussian_generalization_error.dims if dim != "replica"]
+    scores = (mean - theory.transpose(*order).values) / error
+    scores = scores[np.isfinite(scores)]
+    return {
+        "peak": float(top.samples), "alignment": float(top.alignment_generalization_error),
+        "theory": float(top.spectrum_generalization_error), "above": _excess(top, "alignment", "spectrum"),
+        "shape": _excess(top, "alignment", "finite_gaussian"), "last": float(last.samples),
+        "below": -_excess(last, "alignment", "spectrum"),
+        "training": float(last.alignment_training_error / last.spectrum_training_error),
+        "squares": float(scores.size), "rms": float(np.sqrt(np.sum(scores**2) / max(scores.size, 1))),
+        "largest": np.max(np.abs(scores), initial=0.0),
+    }  # fmt: skip
+
+
+def _excess(part, name, other):
+    """By how much the generalisation error of one kind of sequences exceeds that of another one, in per cent."""
+    return 100.0 * float(part[f"{name}_generalization_error"] / part[f"{other}_generalization_error"] - 1.0)
