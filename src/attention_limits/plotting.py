@@ -192,11 +192,11 @@ def sound_mean(replicas, flags=None, jump=np.nan):
     return mean, error, np.where(np.isfinite(passed), np.nan, replicas)
 
 
-def curve(axes, x, replicas, color, label, linestyle="-", flags=None, jump=np.nan, reason=ONE_REPLICA, **look):
+def curve(axes, x, replicas, color, label, linestyle="-", flags=None, jump=np.nan, **look):
     """Mean over replicas as a line, plus and minus one standard error as a band; see `sound_mean`.
 
     The line breaks where there is no mean, and at a `jump` of x, whose sides have separate means; `jump` is None if the quantity
-    does not jump. Each replica without part in a mean is a faint open circle; `reason` says why, in the legend.
+    does not jump. Each replica without part in a mean is a faint open circle.
 
     Parameters
     ----------
@@ -215,13 +215,13 @@ def curve(axes, x, replicas, color, label, linestyle="-", flags=None, jump=np.na
         there = np.pad(np.isfinite(mean), 1)
         alone = there[1:-1] & ~there[:-2] & ~there[2:]
         axes.plot(x[side][alone], mean[alone], ".", color=color, markersize=4)
-        _left_out(axes, x[side], left_out, color, reason)
+        _left_out(axes, x[side], left_out, color)
 
 
-def points(axes, x, replicas, flags, color, label, marker="o", jump=np.nan, reason=ONE_REPLICA):
+def points(axes, x, replicas, flags, color, label, marker="o", jump=np.nan):
     """Mean over replicas as a marker with its standard error as a bar; see `sound_mean`, also for `jump`.
 
-    Each replica without part in a mean is a faint open circle; `reason` says why, in the legend.
+    Each replica without part in a mean is a faint open circle.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def points(axes, x, replicas, flags, color, label, marker="o", jump=np.nan, reas
         x, mean, error, color=color, label=label, linestyle="none", marker=marker, markersize=4, capsize=2, elinewidth=1,
         zorder=3,
     )  # fmt: skip
-    _left_out(axes, x, left_out, color, reason)
+    _left_out(axes, x, left_out, color)
 
 
 def theory_points(axes, x, replicas, flags, color, label=None):
@@ -308,11 +308,19 @@ def flagged_points(axes, x, y, color, name=ONE_REPLICA):
     axes.plot(x, y, color=color, gid=FLAGGED_ID, label=f"_{name}", zorder=2.5, **FLAGGED)
 
 
-def _left_out(axes, x, replicas, color, reason=ONE_REPLICA):
+def say_why(axes, reason):
+    """Name the open circles that some axes have so far, in the legend, by the reason why they have no part in a mean."""
+    for panel in np.ravel(axes):
+        for line in panel.lines:
+            if line.get_gid() == FLAGGED_ID and line.get_label() == f"_{ONE_REPLICA}":
+                line.set_label(f"_{reason}")
+
+
+def _left_out(axes, x, replicas, color):
     """The values (n, replicas) that have no part in a mean; the others are NaN."""
     row, column = np.nonzero(np.isfinite(replicas))
     if row.size:
-        flagged_points(axes, x[row], replicas[row, column], color, reason)
+        flagged_points(axes, x[row], replicas[row, column], color)
 
 
 def flagged_entries(figure):

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from attention_limits.plotting import FLAGGED_ID, NARROW, new_figure
+from attention_limits.plotting import FLAGGED_ID, NARROW, new_figure, say_why
 from attention_limits.potts_mlm.figures import low_distance, shared
 
 
@@ -13,7 +13,8 @@ def test_a_series_passes_its_flags_to_lines_and_points():
     array = xr.DataArray(values, {"samples": [10, 20, 30], "replica": [0, 1]}, ("samples", "replica"))
     flags = xr.DataArray([1.0, 0.0], {"replica": [0, 1]}, ("replica",))
     _, axes = new_figure(1, 1, NARROW, 3.0)
-    shared.series(axes, array, flags, "samples", "k", "fit", reason="a reason")
+    shared.series(axes, array, flags, "samples", "k", "fit")
+    say_why(axes, "a reason")
     (open_circles,) = (line for line in axes.lines if line.get_gid() == FLAGGED_ID)
     assert (open_circles.get_label(), open_circles.get_xydata().tolist()) == ("_a reason", [[10, 0.4], [30, 0.2]])
     (bars,) = axes.containers

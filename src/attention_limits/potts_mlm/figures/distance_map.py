@@ -12,6 +12,7 @@ from attention_limits.plotting import (
     legend_below,
     new_figure,
     points,
+    say_why,
 )
 from attention_limits.potts_mlm.figures.shared import DISTANCE_LABEL, UNSURE, expected_excess
 from attention_limits.potts_mlm.readings import good, of_chosen, settled
@@ -36,13 +37,14 @@ def draw(cubes):
         site, full = (
             of_chosen(cube, kind).transpose("distance", "replica").values for kind in ("site_error", "full_error")
         )
-        points(errors, x, site, agreed, color, rf"$\mathrm{{err}}_J$, {label}", marker, jump=None, reason=UNSURE)
+        points(errors, x, site, agreed, color, rf"$\mathrm{{err}}_J$, {label}", marker, jump=None)
         points(
             errors, x, full, agreed, color, rf"$\mathrm{{err}}_\mathrm{{full}}$, {label}", "^" if marker == "o" else "v",
-            jump=None, reason=UNSURE,
+            jump=None,
         )  # fmt: skip
         samples = float(cube.samples)
         expected = float(expected_excess(cube, samples))
+        say_why(errors, UNSURE)
         # One symbol for each data set, beside each other; one entry in the legend.
         shifts = 0.012 * (cube.replica.values - cube.replica.values.mean())
         for index, shift in enumerate(shifts):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.plotting import MIDDLE, house_style, legend_below, new_figure
+from attention_limits.plotting import MIDDLE, house_style, legend_below, new_figure, say_why
 from attention_limits.potts_mlm.figures.shared import equilibrium_note, good_mean, level, ridge_colors, series
 from attention_limits.potts_mlm.readings import in_equilibrium, of_chosen, settled
 
@@ -27,7 +27,7 @@ def draw(cubes):
             for axes, name in ((top, "test_loss"), (bottom, "training_loss")):
                 loss = of_chosen(one, name).transpose("samples", "replica")
                 series(
-                    axes, loss, fitted, "samples", color, rf"$\lambda = 10^{{{_power(ridge)}}}$", reason=NO_MEAN
+                    axes, loss, fitted, "samples", color, rf"$\lambda = 10^{{{_power(ridge)}}}$"
                 )  # fmt: skip
                 _other_minima(axes, one, name, color)
         for axes in (top, bottom):
@@ -35,6 +35,7 @@ def draw(cubes):
         top.set(xscale="log", yscale="log")
         top.set_title(equilibrium_note(cube, distance))
         bottom.set(xlabel=r"sequences per site $M/L$")
+    say_why(columns, NO_MEAN)
     columns[0][0].set(ylabel="test loss per site (nats)")
     columns[1][0].set(ylabel="training loss per site (nats)")
     legend_below(figure, columns[0][0], ncols=3)

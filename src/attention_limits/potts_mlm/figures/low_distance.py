@@ -12,6 +12,7 @@ from attention_limits.plotting import (
     legend_below,
     new_figure,
     points,
+    say_why,
 )
 from attention_limits.potts_mlm.figures.shared import (
     DISTANCE_LABEL,
@@ -51,13 +52,14 @@ def draw(cubes):
                 color,
                 f"factored, {kind}",
                 jump=None,
-                reason=FAR_OR_UNSETTLED,
             )
+            say_why(axes, FAR_OR_UNSETTLED)
             single = cube[of_chain].sel(attention=kind).mean("learned_chain").values[None]
             fitted = cube.chain_fit_converged.sel(attention=kind).prod("learned_chain", skipna=False)
             agreed = (cube.chains_converged * fitted * there).values[None]
             label = f"factored, {kind}: single chain" if np.any(agreed == 1) else None
-            points(axes, [place], single, agreed, color, label, "s", jump=None, reason=CHAINS_DISAGREE)
+            points(axes, [place], single, agreed, color, label, "s", jump=None)
+            say_why(axes, CHAINS_DISAGREE)
     J = cube.couplings.where(there == 1).dropna("replica", how="all").transpose("replica", ...).values
     if len(J):
         level(precisions, float(np.mean([chance(one) for one in J])), "chance", linestyle="-.")

@@ -13,6 +13,7 @@ from attention_limits.plotting import (
     legend_below,
     new_figure,
     ordered_colors,
+    say_why,
 )
 from attention_limits.potts_mlm.figures.shared import LEARNER_COLORS, contact_map, layers_name, level, series
 from attention_limits.potts_mlm.readings import of_chosen
@@ -46,10 +47,9 @@ def draw(cubes):
             (losses, of_chosen(part, "pair_test_loss", "pair_chosen")),
         ):
             replicas = array.transpose("samples", "replica")
-            series(
-                axes, replicas, fitted, "samples", colors[value], None, jump=None, reason=NOT_CONVERGED, linewidth=1.0
-            )
+            series(axes, replicas, fitted, "samples", colors[value], None, jump=None, linewidth=1.0)
     _others(cube, length, (by_rank, by_samples, losses))
+    say_why((by_samples, losses), NOT_CONVERGED)
     chance = _chance(cube, structure)
     for axes in (by_rank, by_samples):
         level(axes, chance, "chance", linestyle=":")
@@ -127,7 +127,6 @@ def _others(cube, length, axes):
                 color,
                 None,
                 jump=None,
-                reason=NOT_CONVERGED,
                 linewidth=1.0,
                 linestyle=style,
                 marker=marker,

@@ -7,7 +7,6 @@ from attention_limits.plotting import (
     BLACK,
     BLUE,
     GREEN,
-    ONE_REPLICA,
     ORANGE,
     VERMILLION,
     WIDE,
@@ -92,8 +91,8 @@ def learner_columns(cubes, rows, height, width=WIDE, **subplots):
     return figure, grid, parts
 
 
-def factored_curves(axes, array, dim, flags, reason=RUNS_DISAGREE):
-    """Curves along `dim` of an `array` over attention, replica and `dim`, for each kind of attention; others as in `series`.
+def factored_curves(axes, array, dim, flags):
+    """Curves along `dim` of an `array` over attention, replica and `dim`, for each kind of attention; `flags` as in `series`.
 
     Raw attention has local minima, and its instances fall into groups. It has one thin line for each instance, and no mean.
     """
@@ -101,14 +100,14 @@ def factored_curves(axes, array, dim, flags, reason=RUNS_DISAGREE):
         fitted = flags.sel(attention=kind) if "attention" in flags.dims else flags
         one, color = array.sel(attention=kind).transpose(dim, "replica"), LEARNER_COLORS["factored", str(kind)]
         if kind != "raw":
-            series(axes, one, fitted, dim, color, f"factored, {kind}", jump=None, reason=reason)
+            series(axes, one, fitted, dim, color, f"factored, {kind}", jump=None)
             continue
         x, values, passed = _along(one, fitted, dim)
         look = {"linewidth": 0.7, "markersize": 3, "marker": "." if dim == "samples" else None}
         axes.plot([], [], color=color, label="factored, raw: one instance each", **look)
         for number in range(values.shape[1]):
             single = slice(number, number + 1)
-            curve(axes, x, values[:, single], color, None, flags=passed[:, single], reason=reason, **look)
+            curve(axes, x, values[:, single], color, None, flags=passed[:, single], **look)
 
 
 def transformer_curves(axes, array, dim, flags):
@@ -125,21 +124,21 @@ def transformer_curves(axes, array, dim, flags):
             one = array.sel(layers=layers, optimizer=optimizer).transpose(dim, "replica")
             label, color = f"{layers_name(layers)}, {name}", LEARNER_COLORS["transformer", int(layers)]
             series(
-                axes, one, flags, dim, color, label, jump=None, reason=RUNS_DISAGREE, marker=marker, linestyle=style
+                axes, one, flags, dim, color, label, jump=None, marker=marker, linestyle=style
             )  # fmt: skip
 
 
-def series(axes, array, flags, dim, color, label, jump=np.nan, reason=ONE_REPLICA, marker="o", **style):
+def series(axes, array, flags, dim, color, label, jump=np.nan, marker="o", **style):
     """Mean over replicas of `array` along `dim` as a line, with markers and error bars except along the many epochs.
 
     `flags`, the product of all flags of a point, is an array over some of the dimensions of `array`: 1, 0 or missing.
-    `jump` and `reason` as for `plotting.curve`.
+    `jump` as for `plotting.curve`.
     """
     x, values, passed = _along(array, flags, dim)
     shown = {"markersize": 4, "marker": None if dim == "epoch" else marker}
     if label:
         axes.plot([], [], color=color, label=label, **shown, **style)
-    curve(axes, x, values, color, None, flags=passed, jump=jump, reason=reason, **style)
+    curve(axes, x, values, color, None, flags=passed, jump=jump, **style)
     if dim != "epoch":
         mean, error, _ = sound_mean(values, passed, jump)
         axes.errorbar(x, mean, error, color=color, linestyle="none", capsize=2, elinewidth=1, zorder=3, **shown)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.numerics.probability.statistics import mean_and_error
-from attention_limits.plotting import LAYER_COLORS, MIDDLE, house_style, legend_below, new_figure, points
+from attention_limits.plotting import LAYER_COLORS, MIDDLE, house_style, legend_below, new_figure, points, say_why
 from attention_limits.potts_mlm.figures.shared import layers_name, level
 
 # Entry of the open circles.
@@ -18,6 +18,7 @@ def draw(cubes):
     figure, (losses, shares) = new_figure(1, 2, MIDDLE, 3.6)
     for axes, array in zip((losses, shares), _shares(cube), strict=True):
         _by_depth(axes, array, cube)
+        say_why(axes, UNEQUAL_CHAINS)
         level(axes, 1.0, "all there is to learn", linestyle="--")
         axes.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
         axes.set(xticks=cube.order.values, xlabel="sites of a term $q$")
@@ -60,5 +61,5 @@ def _by_depth(axes, array, cube):
         x = one.order.values + 0.12 * (number - middle)
         points(
             axes, x, one.values, flags.values, LAYER_COLORS[int(depth)], layers_name(depth), _MARKERS[int(depth)],
-            jump=None, reason=UNEQUAL_CHAINS,
+            jump=None,
         )  # fmt: skip

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from attention_limits.plotting import house_style, legend_below
+from attention_limits.plotting import house_style, legend_below, say_why
 from attention_limits.potts_mlm.figures.shared import (
     FULL_LOOK,
+    RUNS_DISAGREE,
     UNSURE,
     expected_excess,
     factored_curves,
@@ -40,6 +41,8 @@ def draw(cubes):
         below.plot(counts, expected_excess(part, counts), label=_OPTIMUM, **_OPTIMUM_LOOK)
         above.set(xlabel=f"epochs (M = {largest})")
         sample_axis(below, part)
+    say_why(grid[0], RUNS_DISAGREE)
+    say_why(grid[1], UNSURE)
     for axes in grid[:, 0]:
         axes.set(ylabel="excess test loss per site (nats)")
     # The entries of the lower panels have symbols.
@@ -106,7 +109,7 @@ def _by_epoch(axes, part):
 
 def _by_samples(axes, part):
     agree = in_equilibrium(part)
-    factored_curves(axes, of_chosen(part, "test_loss") - part.optimal_loss, "samples", good(part), UNSURE)
+    factored_curves(axes, of_chosen(part, "test_loss") - part.optimal_loss, "samples", good(part))
     full = (part.pseudo_likelihood_loss - part.optimal_loss).transpose("samples", "replica")
-    series(axes, full, part.pseudo_likelihood_converged * agree, "samples", jump=None, reason=UNSURE, **FULL_LOOK)
+    series(axes, full, part.pseudo_likelihood_converged * agree, "samples", jump=None, **FULL_LOOK)
     transformer_curves(axes, part.transformer_test_loss - part.transformer_optimal_loss, "samples", agree)

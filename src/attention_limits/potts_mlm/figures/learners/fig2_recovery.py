@@ -1,7 +1,8 @@
 """Recovery of the couplings by the learners of Figure 2: error by epoch and by number of sequences."""
 
-from attention_limits.plotting import house_style, legend_below
+from attention_limits.plotting import house_style, legend_below, say_why
 from attention_limits.potts_mlm.figures.shared import (
+    RUNS_DISAGREE,
     UNSURE,
     factored_curves,
     good_mean,
@@ -20,10 +21,12 @@ def draw(cubes):
         most, agree = part.sel(samples=largest), in_equilibrium(part)
         factored_curves(above, most.factored_site_error, "epoch", agree)
         transformer_curves(above, most.transformer_site_error, "epoch", agree)
-        factored_curves(below, of_chosen(part, "site_error"), "samples", good(part), UNSURE)
+        factored_curves(below, of_chosen(part, "site_error"), "samples", good(part))
         transformer_curves(below, part.transformer_site_error, "samples", agree)
         above.set(xlabel=f"epochs (M = {largest})", ylim=(0, 1.03))
         sample_axis(below, part)
+    say_why(grid[0], RUNS_DISAGREE)
+    say_why(grid[1], UNSURE)
     for axes in grid[:, 0]:
         axes.set(ylabel=r"error of the couplings $\mathrm{err}_J$")
     # The entries of the lower panels have symbols.
