@@ -2,6 +2,7 @@
 
 import numpy as np
 from matplotlib.colors import PowerNorm
+from matplotlib.ticker import MaxNLocator
 
 from attention_limits.plotting import BLACK, BLUE, COLORS, GREEN, KEY, VERMILLION
 
@@ -35,14 +36,16 @@ def loss_contours(figure, axes, e, m, loss, levels=24, finer_below=1.0, bar="bot
     axes.plot(
         np.where(inside, np.cos(angle), np.nan), np.where(inside, np.sin(angle), np.nan), color=KEY, linewidth=0.8
     )
-    axes.set(xlabel="semantic overlap $m$", ylabel="positional overlap $e$", aspect="equal")
+    axes.set(
+        xlabel="semantic overlap $m$", ylabel="positional overlap $e$", aspect="equal", xticks=np.linspace(-1, 1, 5)
+    )
     steps = "" if finer_below == 1 else rf", colours by $(R - R_{{\min}})^{{1/{finer_below:g}}}$"
     figure.colorbar(
         drawn,
         ax=axes,
         label="population loss $R(e, m)$" + steps,
         location=bar,
-        ticks=values[:: levels // 4],
+        ticks=values[:: levels // 4] if finer_below > 1 else MaxNLocator(4),
         format="%.4g",
     )
 
@@ -81,6 +84,7 @@ def without_position(axes, m, loss, title):
     axes.plot(m, loss, color=NEUTRAL)
     axes.plot(0, loss[m == 0], **START)
     axes.set(title=title, xlabel="semantic overlap $m$", ylabel="population loss $R(0, m)$", xlim=(-1, 1))
+    axes.set_xticks(np.linspace(-1, 1, 5))
 
 
 def exponent_text(cube, name):
@@ -90,13 +94,13 @@ def exponent_text(cube, name):
         return "undecided"
     if np.isnan(value):
         return f"none up to {int(cube.order.max())}"
-    return f"{value:.0f}" + ("" if cube[f"descends_{name}"].item() else " (uphill)")
+    return f"{value:.0f}" + ("" if cube[f"descends_{name}"].item() else " (the loss rises)")
 
 
 def power_text(base, fit):
-    """A fitted power law as math text, or a note that the points are too few."""
+    """The exponent of a fitted power law of `base` with its error, or a note that the points are too few."""
     if np.isnan(fit.exponent):
         return "too few points"
     # Two digits of the error, and three decimals at least.
     decimals = max(3, 1 - int(np.floor(np.log10(fit.error)))) if fit.error > 0.0 else 3
-    return rf"${base}^{{{fit.exponent:.{decimals}f} \pm {fit.error:.{decimals}f}}}$"
+    return rf"power of ${base}$: ${fit.exponent:.{decimals}f} \pm {fit.error:.{decimals}f}$"

@@ -42,7 +42,8 @@ def draw(cubes):
         top.plot(d, flow, color=color, linewidth=1.0)
         # Where half of the runs are censored, the longest run is a lower bound.
         bound = cube.escape_step.values.max(axis=1)
-        lower_bounds(top, d[~known], bound[~known], color)
+        if not known.all():
+            lower_bounds(top, d[~known], bound[~known], color, "lower bound: the length of the runs")
         if not known.any():
             continue
         scale = law(d) * (median[known] / law(d[known]))[-1]
@@ -55,14 +56,14 @@ def draw(cubes):
     bottom.axhline(1.0, color="0.7", linewidth=0.6, zorder=0)
     top.set(xscale="log", yscale="log", ylabel="median steps to overlap 1/2")
     bottom.set(xlabel="dimension $d$", ylabel="steps / law,\nlast point = 1")
-    legend_below(figure, top, ncols=2)
+    legend_below(figure, top, ncols=1)
     return figure
 
 
 def numbers(cubes):
-    """The fitted exponent at k = 3 with its error; how far the medians at k = 4 are below the flow, in per cent."""
+    """The fitted exponent at k = 3 with its error; how far the medians at k = 4 are below the flow at most, in per cent."""
     exponent, error = escape_exponent(cubes["escape_sie3"])
     fourth = cubes["escape_sie4"]
     median = median_and_range(fourth.escape_step.values, fourth.escaped.values)[0]
     below = 100 * (1.0 - median / fourth.flow_step.isel(replica=0).values)
-    return {"third": exponent, "third_error": error, "nearest": np.min(below), "farthest": np.max(below)}
+    return {"third": exponent, "third_error": error, "farthest": np.max(below)}

@@ -19,13 +19,14 @@ TICKS = (2, 3, 5, 10, 20, 50)
 def draw(cubes):
     """Escape steps over d^2 of runs, diffusion and flow: left the student has the form of the target, right another form."""
     figure, axes = new_figure(1, 2, MIDDLE, 4.2, sharey=True)
-    for panel, letter, (name, (runs, title)) in zip(axes, "ab", PANELS.items(), strict=True):
+    for panel, (name, (runs, title)) in zip(axes, PANELS.items(), strict=True):
         cube, d = cubes[runs], cubes[runs].dimension.values.astype(float)
-        _runs(panel, cube, letter)
+        _runs(panel, cube)
         _theory(panel, cubes[name].isel(replica=0))
         flow = cube.flow_step.isel(replica=0).values
         panel.plot(d, flow / d**2, color=ORANGE, linestyle="--", linewidth=1.2, label="flow without noise")
-        panel.set(xscale="log", yscale="log", xlabel="dimension $d$", title=title)
+        panel.set(xscale="log", yscale="log", xlabel="dimension $d$")
+        panel.set_title(f"{title}\n{cube.sizes['replica']} runs, {power_text('d', escape_law(cube))}")
         panel.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
         panel.set_yticks([], minor=True)
     axes[0].set(ylabel=r"steps until $|m| > 1/2$, over $d^2$")
@@ -33,16 +34,15 @@ def draw(cubes):
     return figure
 
 
-def _runs(axes, cube, letter):
-    """Medians with their 68 % range; the legend names the panel by its `letter`."""
+def _runs(axes, cube):
+    """Medians with their 68 % range."""
     d, steps = cube.dimension.values.astype(float), cube.escape_step.values
     median, low, high = median_and_range(steps, cube.escaped.values)
     known = np.isfinite(median) & np.isfinite(high)
-    label = f"({letter}) median of {cube.sizes['replica']} runs: {power_text('d', escape_law(cube))}"
     errors = [(median[known] - low[known]) / d[known] ** 2, (high[known] - median[known]) / d[known] ** 2]
     axes.errorbar(
         d[known], median[known] / d[known] ** 2, errors, fmt="o", color=GREEN, markersize=4, capsize=2, elinewidth=1,
-        label=label, zorder=4,
+        label="median of the runs", zorder=4,
     )  # fmt: skip
 
 

@@ -26,6 +26,21 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """Dimensions with encoding; largest deviation of a median from that of the diffusion (per cent); runs without encoding, and
+    how many of these have escaped.
+    """
+    cube, without = cubes["position_with"], cubes["position_without"]
+    d, median = cube.dimension.values, median_and_range(cube.escape_step.values, cube.escaped.values)[0]
+    expected = cubes["diffusion_position"].isel(replica=0).diffusion_quantile.sel(quantile=0.5)
+    both = np.isin(d, expected.dimension)
+    deviation = np.abs(median[both] / expected.sel(dimension=d[both]).values - 1.0)
+    return {
+        "first": float(d[0]), "last": float(d[-1]), "deviation": 100.0 * float(np.max(deviation, initial=0.0)),
+        "runs": float(without.escaped.size), "escaped": float(without.escaped.sum()),
+    }  # fmt: skip
+
+
 def _medians(axes, cube, marker, color, label):
     """Medians with their range; arrows where at least half of the runs have not escaped: the length of the runs."""
     d, steps = cube.dimension.values.astype(float), cube.escape_step.values

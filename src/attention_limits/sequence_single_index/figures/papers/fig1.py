@@ -2,11 +2,9 @@
 
 import numpy as np
 
-from attention_limits.plotting import MIDDLE, house_style, legend_below, new_figure
+from attention_limits.plotting import MIDDLE, ORANGE, PURPLE, house_style, legend_below, new_figure
 from attention_limits.sequence_single_index.figures.shared import (
     ACCENT,
-    POSITIONAL,
-    SEMANTIC,
     START,
     exponent_text,
     loss_contours,
@@ -29,11 +27,11 @@ def draw(cubes):
             f"target $He_{degree}(z_1) + He_{degree}(z_2)$\nno positional encoding: SIE {exponent_text(part, 'semantic')}",
         )  # fmt: skip
         loss_contours(figure, bottom, e, m, loss)
-        bottom.plot(0, 0, **START, zorder=4, label="start")
+        bottom.plot(0, 0, **START, zorder=6, label="start")
         hessian_axes(bottom, part.hessian_ee.item(), cleaned(part.hessian_mm.item()))
         low_e, low_m = lowest_point(e, m, loss)
         bottom.plot(
-            low_m, low_e, "*", color=ACCENT, markeredgecolor="white", markersize=11, linestyle="none", clip_on=False, zorder=5,
+            low_m, low_e, "*", color=ACCENT, markeredgecolor="white", markersize=14, linestyle="none", clip_on=False, zorder=5,
             label=r"lowest point, $m \geq 0$",
         )  # fmt: skip
         bottom.set_title(
@@ -53,7 +51,7 @@ def hessian_axes(axes, position, semantic):
     position, semantic : float
         H_ee and H_mm.
     """
-    styles = {-1.0: ("-", SEMANTIC, "descends"), 0.0: (":", "0.4", "is flat"), 1.0: ("--", POSITIONAL, "rises")}
+    styles = {-1.0: ("-", ORANGE, "falls"), 0.0: (":", "0.4", "is flat"), 1.0: ("--", PURPLE, "rises")}
     for m, e, value in (([0, 0], [0, 0.35], position), ([-0.35, 0.35], [0, 0], semantic)):
         style, color, _ = styles[np.sign(value)]
         axes.plot(m, e, color="white", linewidth=4.0, clip_on=False, zorder=3)

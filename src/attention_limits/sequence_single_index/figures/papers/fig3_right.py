@@ -26,7 +26,7 @@ def draw(cubes):
     for exponent, (color, reading) in READINGS.items():
         found = gain(tied, untied, exponent)
         length, fit = found.tokens, found.power_law
-        label = f"${reading}$, fit {power_text('M', fit)}"
+        label = f"${reading}$, {power_text('M', fit)}"
         known, error = found.complete, found.gain * found.relative_error
         axes.errorbar(
             length[known], found.gain[known], error[known], color=color, marker="o", markersize=4, capsize=2,

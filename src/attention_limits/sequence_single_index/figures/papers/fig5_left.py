@@ -42,9 +42,15 @@ def draw(cubes):
     )
     flat.plot([], [], color=BLACK, linewidth=2.0, label="steepest direction")
     flat.plot(0, 0, **START, label="start")
+    # The surface has its ticks beside the label of the contours.
+    figure.get_layout_engine().set(wspace=0.15)
     legend_below(figure, flat)
     for letter, axes in (("a", view), ("b", flat)):
         letter_panel(axes, letter)
-    view.set(xlabel="semantic overlap $m$", ylabel="positional overlap $e$", title="$R(e, m)$")
+    view.set(
+        xlabel="semantic overlap $m$",
+        ylabel="positional overlap $e$",
+        title=rf"$R(e, m)$, $\omega = {float(cube.omega):g}$",
+    )
     view.view_init(elev=38, azim=-60)
     return figure

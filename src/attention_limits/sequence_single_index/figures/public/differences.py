@@ -19,6 +19,17 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """Overlaps of both students after the last step, means over the runs, for each target."""
+    return {
+        f"{target}_{student}": float(
+            cubes[f"difference_{target}_{student}"].isel(dimension=0, step=-1).semantic_size_trajectory.mean()
+        )
+        for target in TARGETS
+        for student in STUDENTS
+    }
+
+
 def draw_paths(axes, cube, color, label):
     """The overlap of each run as a thin line, and their mean."""
     runs = cube.semantic_size_trajectory.transpose("replica", "step")

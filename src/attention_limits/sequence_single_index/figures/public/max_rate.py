@@ -28,9 +28,10 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """Best learning rates at the most tokens (tied), and at the fewest and the most tokens (untied)."""
+    """Best learning rates at the most tokens (tied), and at the fewest and the most tokens (untied); the runs."""
     tied, untied = (_best_rates(cubes[f"max_rate_{student}"]) for student in STUDENTS)
-    return {"tied": tied[-1], "first": untied[0], "last": untied[-1]}
+    runs = float(cubes["max_rate_tied"].sizes["replica"])
+    return {"tied": tied[-1], "first": untied[0], "last": untied[-1], "runs": runs}
 
 
 def _best_rates(cube):

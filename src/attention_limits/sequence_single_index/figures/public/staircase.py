@@ -17,3 +17,13 @@ def draw(cubes):
     panels[0].set(ylabel=r"overlap with the teacher, $(\Sigma_l m_l^2 / M)^{1/2}$")
     legend_below(figure, panels[0])
     return figure
+
+
+def numbers(cubes):
+    """Overlaps after the last step, means over the runs, at the fewest and the most tokens; the runs."""
+    tied = cubes["staircase_tied"]
+    found = {"runs": float(tied.sizes["replica"]), "fewest": float(tied.tokens[0]), "most": float(tied.tokens[-1])}
+    for student in STUDENTS:
+        last = cubes[f"staircase_{student}"].isel(dimension=0).semantic_size_trajectory.isel(step=-1).mean("replica")
+        found |= {f"{student}_{end}": float(last.isel(tokens=place)) for end, place in (("few", 0), ("many", -1))}
+    return found

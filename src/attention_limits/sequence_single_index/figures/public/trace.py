@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from attention_limits.numerics.probability.power_laws import median_and_range
 from attention_limits.plotting import GREEN, KEY, NARROW, ORANGE, house_style, legend_below, new_figure
-from attention_limits.sequence_single_index.figures.public.lengths import draw_medians
+from attention_limits.sequence_single_index.figures.public.lengths import draw_medians, medians, token_axes
 
 STUDENTS = {
     "trace_attention": ("trace of attention", GREEN),
@@ -20,9 +19,8 @@ def draw(cubes):
         draw_medians(axes, cubes[name], color, label)
     tokens = cubes["trace_attention"].tokens.values
     axes.plot([], [], "--", color=KEY, linewidth=1.0, label=r"limit $d \to \infty$")
-    axes.set(xscale="log", yscale="log", xlabel="tokens $M$", ylabel="steps until the student has learned")
-    axes.set_xticks(tokens, [f"{n}" for n in tokens])
-    axes.set_xticks([], minor=True)
+    token_axes(axes, tokens)
+    axes.set(ylabel="steps until the student has learned")
     legend_below(figure, axes, ncols=2)
     return figure
 
@@ -30,7 +28,7 @@ def draw(cubes):
 def numbers(cubes):
     """From which number of tokens on attention is faster; how many times, at the most tokens; power of M of the network.
 
-    Of the medians. The power is that from the fewest to the most tokens.
+    Of the medians. The power is that from the fewest to the most tokens. The errors are those of the limits at the most tokens.
     """
     tokens, attention = _medians(cubes["trace_attention"])
     _, network = _medians(cubes["square_network"])
@@ -40,13 +38,19 @@ def numbers(cubes):
         "fewest": np.min(faster, initial=np.inf),
         "most": tokens[-1],
         "times": network[-1] / attention[-1],
+        "network_error": _flow_error(cubes["square_network"]),
+        "attention_error": _flow_error(cubes["trace_attention"]),
         "power": np.log(network[-1] / network[0]) / np.log(tokens[-1] / tokens[0]),
     }
 
 
 def _medians(cube):
     """Numbers of tokens and median steps, arrays (tokens,); NaN where half of the runs go on."""
-    cube = cube.squeeze("dimension")
-    steps, escaped = (cube[name].transpose("tokens", "replica").values for name in ("escape_step", "escaped"))
-    median = median_and_range(steps, escaped)[0]
-    return cube.tokens.values.astype(float), np.where(np.isfinite(median), median, np.nan)
+    tokens, median = medians(cube)[:2]
+    return tokens.astype(float), np.where(np.isfinite(median), median, np.nan)
+
+
+def _flow_error(cube):
+    """Relative standard error of the limit of large dimension at the most tokens, in per cent."""
+    last = cube.isel(replica=0, tokens=-1).squeeze()
+    return 100.0 * float(last.flow_step_error / last.flow_step)

@@ -32,3 +32,10 @@ def draw(cubes):
     right.set(title=rf"$a = {model['a']:g}$, $\omega = {float(cube.omega):g}$")
     legend_below(figure, (left, right), ncols=2)
     return figure
+
+
+def numbers(cubes):
+    """Share of the runs at the small dimension that escape, in per cent; mean overlaps at the end of the runs in the strip."""
+    escaped, end = cubes["transition_small_dimension"].escaped, cubes["yellow_region"].isel(omega=0, step=-1)
+    semantic, positional = (float(abs(end[f"{name}_overlap_trajectory"]).mean()) for name in ("semantic", "positional"))
+    return {"escaped": 100.0 * float(escaped.mean()), "semantic": semantic, "positional": positional}
