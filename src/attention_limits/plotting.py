@@ -59,8 +59,10 @@ FLAGGED = {
     "alpha": 0.5,
 }
 FLAGGED_ID, ONE_REPLICA = "flagged", "one replica, fails a flag"
+# Points; at the size of the others one would not see that a star is one.
+_SIZES = {"*": 7}
 # Of the triangles of thresholds, and what they cover, as a fraction of the axes.
-_THRESHOLD_ID, _TRIANGLE = "threshold", 0.01
+_THRESHOLD_ID, _TRIANGLE = "threshold", 0.006
 _EDGE = 1e-6
 
 _SETTINGS = {
@@ -132,17 +134,17 @@ def letter_panel(axes, letter, pad=None):
     axes.set_title(letter, loc="left", fontweight="bold", pad=pad)
 
 
-def ordered_colors(values, low=None, high=None, logarithmic=False):
+def ordered_colors(values, low=None, high=None, logarithmic=False, scale_of="viridis"):
     """Colours (n, 4) of the values of a parameter with an order, such as a noise or a ridge: dark for the smallest.
 
     `low` and `high` are the ends of the scale, by default those of the `values`; a value has the same colour wherever the ends
-    are the same.
+    are the same. A second parameter of one figure has another `scale_of` colours, a name of matplotlib.
     """
     scale = np.log if logarithmic else np.asarray
     low, high = (np.min(values) if low is None else low), (np.max(values) if high is None else high)
     span = scale(high) - scale(low)
     place = (scale(np.asarray(values, dtype=float)) - scale(low)) / span if span else np.zeros(len(values))
-    return mpl.colormaps["viridis"](0.9 * np.clip(place, 0.0, 1.0))
+    return mpl.colormaps[scale_of](0.9 * np.clip(place, 0.0, 1.0))
 
 
 def present(array, dimension="alpha"):
@@ -231,8 +233,8 @@ def points(axes, x, replicas, flags, color, label, marker="o", jump=np.nan):
     mean, error, left_out = sound_mean(replicas, flags, jump)
     # All points, also those without a mean: the label then stands in the legend in any case.
     axes.errorbar(
-        x, mean, error, color=color, label=label, linestyle="none", marker=marker, markersize=4, capsize=2, elinewidth=1,
-        zorder=3,
+        x, mean, error, color=color, label=label, linestyle="none", marker=marker, markersize=_SIZES.get(marker, 4),
+        capsize=2, elinewidth=1, zorder=3,
     )  # fmt: skip
     _left_out(axes, x, left_out, color)
 
@@ -268,14 +270,15 @@ def published_points(axes, x, y, error=None, color=PUBLISHED["color"], label=Non
     axes.errorbar(x, y, error, label=label, **look)
 
 
-def mark_threshold(axes, position, color, error=0.0, label=None):
+def mark_threshold(axes, position, color, error=0.0, label=None, hollow=False):
     """A threshold: a triangle on the x axis, with a bar of plus and minus `error` where it is visible.
 
-    At a `position` of NaN it is an entry of the legend.
+    At a `position` of NaN it is an entry of the legend. `hollow` distinguishes a second kind of threshold of the same colour.
     """
     axes.errorbar(
         position, 0.0, xerr=error or None, marker="^", markersize=6, color=color, linestyle="none", elinewidth=2.0,
         clip_on=False, zorder=4, transform=axes.get_xaxis_transform(), label=label, gid=_THRESHOLD_ID,
+        markerfacecolor="white" if hollow else color,
     )  # fmt: skip
 
 

@@ -3,12 +3,15 @@
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
-from attention_limits.plotting import COLORS, KEY, banded_line, ordered_colors, points, realised_alpha
+from attention_limits.plotting import COLORS, KEY, banded_line, ordered_colors, points, realised_alpha, say_why
 
 # Ends of the scale of width ratios: a ratio has the same colour in every figure.
 _RATIOS = (0.05, 5.0)
 # Errors below this are drawn there on logarithmic axes: exact recovery.
 FLOOR = 1e-5
+# Entries of the legend for the open circles of matrix AMP, and of gradient descent (`fitted`).
+NOT_CONVERGED = "one replica, not converged"
+NOT_FITTED = "one replica, does not fit its data"
 # A start of gradient descent fits its data where the training error falls below this fraction of that of the first record.
 _FITTED = 1e-3
 ESTIMATION = r"error $\|S - \hat S\|_F^2/d$"
@@ -57,6 +60,7 @@ def amp(axes, cube, color, label=None, ratio=None, scale=1.0, marker="o", variab
         )
         x, shown = scale * realised_alpha(part, error.alpha), np.maximum(error.values, FLOOR)
         points(axes, x, shown, flags, color, label, marker)
+        say_why(axes, NOT_CONVERGED)
 
 
 def amp_key(axes, cube):
@@ -72,9 +76,14 @@ def fitted(cube):
     return (small & (cube.finite == 1)).transpose("alpha", "replica").values.astype(float)
 
 
+def error_of_scale(ratio, dimension):
+    """2 (1 + rho) / (r d): the error of the scale of S, which hardmax outputs of dimension d do not determine."""
+    return 2.0 * (1.0 + ratio) / (max(1, round(ratio * dimension)) * dimension)
+
+
 def with_unknown_scale(axes, line, color, ratio, dimension, label=None, linestyle=":"):
-    """The theory plus 2 (1 + rho) / (r d), the error of the scale of S that hardmax outputs of dimension d do not determine."""
-    floor = 2.0 * (1.0 + ratio) / (max(1, round(ratio * dimension)) * dimension)
+    """The theory plus the `error_of_scale`."""
+    floor = error_of_scale(ratio, dimension)
     axes.plot(line.alpha, line + floor, color=color, linewidth=0.8, linestyle=linestyle, label=label, zorder=1.5)
 
 
@@ -89,12 +98,34 @@ def output_theory(axes, cube, color, ratio=None, scale=1.0):
         banded_line(axes, scale * line.alpha, line, error, color, linestyle=style, linewidth=width)
 
 
-def output_key(axes, markers=True, same=False):
-    """Entries of the legend for the lines of `output_theory`, and for AMP; one entry where both errors are the `same`."""
+def output_key(axes, panel="", markers=True, same=False):
+    """Entries of the legend for the lines of `output_theory`, and for AMP; one entry where both errors are the `same`.
+
+    `panel` is the letter of the panel, if the legend holds the lines of other panels too.
+    """
+    where = f"({panel}) " if panel else ""
     if same:
-        axes.plot([], [], "-", color=KEY, label="posterior mean of the output = output of the estimate")
+        axes.plot([], [], "-", color=KEY, label=f"{where}posterior mean of the output = output of the estimate")
     else:
-        axes.plot([], [], "-", color=KEY, label="posterior mean of the output")
-        axes.plot([], [], "--", color=KEY, linewidth=0.9, label="output of the estimate")
+        axes.plot([], [], "-", color=KEY, label=f"{where}posterior mean of the output")
+        axes.plot([], [], "--", color=KEY, linewidth=0.9, label=f"{where}output of the estimate")
     if markers:
-        axes.plot([], [], "o", color=KEY, markersize=4, label="AMP, posterior mean, fresh data")
+        axes.plot([], [], "o", color=KEY, markersize=4, label=f"{where}AMP, posterior mean, fresh data")
+
+
+def largest(values):
+    """The largest finite one of some values; NaN without any."""
+    values = np.asarray(values, dtype=float)
+    return float(np.max(values[np.isfinite(values)])) if np.isfinite(values).any() else np.nan
+
+
+def excess(cube, ratio=None, variable="mmse"):
+    """Mean error of matrix AMP over the data sets that pass their flags, minus the state evolution: an array over alpha.
+
+    The coordinate `theory` holds the state evolution at the alphas of the data.
+    """
+    part = _part(cube, "matrix_amp", ratio)
+    mean = part[variable].where(passed(part, variable) == 1).mean("replica").dropna("alpha")
+    line = theory(cube, ratio, variable).dropna("alpha")
+    expected = np.interp(realised_alpha(part, mean.alpha), line.alpha, line, left=np.nan, right=np.nan)
+    return (mean - expected).assign_coords(theory=("alpha", expected))

@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.figures.erm.erm_shared import ERROR, METHODS, equations, evolution, minima, of
 from attention_limits.attention_indexed.figures.erm.erm_shared import best as at_best
-from attention_limits.attention_indexed.figures.shared import fitted, model
+from attention_limits.attention_indexed.figures.shared import NOT_FITTED, fitted, model, setting
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     COLORS,
@@ -16,10 +16,13 @@ from attention_limits.plotting import (
     new_figure,
     ordered_colors,
     points,
+    say_why,
 )
 
 # Errors below which the axis ends.
 FLOOR = 1e-2
+# Equations per entry at which the notes compare gradient descent with the best decay.
+_COMPARED = 0.49
 
 
 @house_style
@@ -44,13 +47,23 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """The largest ratio of the best decay to Bayes with noise, and exact recovery without it, in equations per entry."""
+    """The largest ratio of the best decay to Bayes with noise, and exact recovery without it, in equations per entry.
+
+    Without noise, in addition: the errors of the limit of many starts, of the best decay and of Bayes at `_COMPARED` equations,
+    and of the limit of many starts next to the exact recovery of decay.
+    """
     noisy, clean = of(cubes["erm_linear_best"], "erm_optimal_decay"), cubes["erm_softmax"]
     noisy = noisy.sel(score_noise=noisy.score_noise > 0)
     ratio = _ratio(noisy).where(passed(noisy, "mse", unique=True) == 1)
     ends = of(clean, "erm_state_evolution").isel(weight_decay=0, replica=0, alpha=0)
     found = {"decay": ends.exact_recovery, "bayes": ends.recovery_threshold}
-    return {"ratio": float(ratio.max())} | {name: equations(clean) * float(end) for name, end in found.items()}
+    found = {name: equations(clean) * float(end) for name, end in found.items()}
+    best, descent = of(cubes["erm_softmax_best"], "erm_optimal_decay"), cubes["fig2_right_gradient_descent"]
+    starts = descent.mmse_extrapolated.transpose("alpha", "replica").mean("replica")
+    shown = {"starts": starts, "best": best.mse.mean("replica"), "least": best.mse_bayes.mean("replica")}
+    few = {name: float(part.sel(alpha=_COMPARED / equations(clean), method="nearest")) for name, part in shown.items()}
+    late = starts.sel(alpha=found["decay"] / equations(clean), method="nearest")
+    return {"ratio": float(ratio.max()), "late": float(late)} | found | few
 
 
 def _group(name):
@@ -82,15 +95,15 @@ def _draw_learning(axes, cube, best):
 def _draw_descent(axes, cube):
     """Gradient descent without decay: one start, and the limit of many starts."""
     tokens = model(cube, "tokens")
-    K = tokens**2 + tokens - 2
+    K, dimension = tokens**2 + tokens - 2, setting(cube, "gradient_descent", "dimension")
     shown = (
-        (cube.mmse_average.sel(average=1), COLORS["descent"], "v", "gradient descent, one start"),
-        (cube.mmse_extrapolated, COLORS["average"], "*", "limit of many starts"),
+        (cube.mmse_average.sel(average=1), COLORS["descent"], "v", f"gradient descent, one start, $d = {dimension}$"),
+        (cube.mmse_extrapolated, COLORS["average"], "*", f"limit of many starts, $d = {dimension}$"),
     )
     for values, color, marker, label in shown:
-        points(
-            axes, K * cube.alpha.values, values.transpose("alpha", "replica").values, fitted(cube), color, label, marker
-        )
+        replicas = values.transpose("alpha", "replica").values
+        points(axes, K * cube.alpha.values, replicas, fitted(cube), color, label, marker)
+        say_why(axes, NOT_FITTED)
 
 
 def _ratio(part):
@@ -101,7 +114,9 @@ def _ratio(part):
 def _draw_ratio(axes, linear, softmax):
     """Error of the best decay over the Bayes-optimal one, where both are above the rounding."""
     noises = linear.score_noise.values
-    for noise, color in zip(noises, ordered_colors(np.arange(len(noises))), strict=True):
+    # The colours of the other panels are decays.
+    colors = ordered_colors(np.arange(len(noises)), scale_of="YlOrBr_r", high=1.5 * len(noises))
+    for noise, color in zip(noises, colors, strict=True):
         part = linear.sel(score_noise=noise).isel(replica=0)
         ratio = _ratio(part).where(passed(part, "mse", unique=True) == 1)
         axes.plot(

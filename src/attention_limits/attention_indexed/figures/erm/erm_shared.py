@@ -2,14 +2,18 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.figures.shared import model
+from attention_limits.attention_indexed.figures.shared import NOT_CONVERGED, model
 from attention_limits.pipeline.cubes.readings import passed
-from attention_limits.plotting import COLORS, curve, ordered_colors, points, present, realised_alpha
+from attention_limits.plotting import COLORS, curve, ordered_colors, points, present, realised_alpha, say_why
 
 METHODS = {"erm_minimisation": ("minimum", "o"), "erm_gamp": ("message passing", "D")}
 ERROR = r"error $\|S - S^*\|_F^2/d$"
 # Ends of the scale of decays.
 _DECAYS = (1e-3, 1.0)
+# A line through fewer points shows them: it is straight between them.
+_COARSE = 20
+# Entry of the legend for the open circles of state evolution.
+_FAILED = "one replica, not converged or not replica symmetric"
 
 
 def of(cube, estimator):
@@ -51,7 +55,9 @@ def best(axes, optimal, variable, scale, jump=np.nan):
 def _draw(axes, part, variable, scale, color, label, style, jump):
     sound = passed(part, variable, unique=True)
     values, flags = (array.transpose("alpha", "replica").values for array in (part[variable], sound))
-    curve(axes, scale * part.alpha.values, values, color, label, style, flags, scale * jump)
+    look = {"marker": ".", "markersize": 4} if len(values) < _COARSE else {}
+    curve(axes, scale * part.alpha.values, values, color, label, style, flags, scale * jump, **look)
+    say_why(axes, _FAILED)
 
 
 def minima(axes, cube, decay, variable, scale):
@@ -66,4 +72,6 @@ def minima(axes, cube, decay, variable, scale):
 def fits(axes, part, shown, decay, scale, marker):
     """The values `shown` (alpha, replica) of an estimator's `part` at one decay, against `scale` times the realised alpha."""
     reached = part.converged.sel(alpha=shown.alpha).transpose("alpha", "replica").values
-    points(axes, scale * realised_alpha(part, shown.alpha), shown.values, reached, decay_color(decay), None, marker)
+    x, color = scale * realised_alpha(part, shown.alpha), decay_color(decay)
+    points(axes, x, shown.values, reached, color, None, marker)
+    say_why(axes, NOT_CONVERGED)

@@ -32,6 +32,11 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """Dimensions of the data sets of both outputs."""
+    return {name.removeprefix("erm_"): len(cubes[name].eigenvalue) for name, *_ in _ROWS}
+
+
 def _nearest(axis, value):
     """The value of an axis next to the wanted one."""
     return float(axis.values[np.argmin(np.abs(axis.values - value))])

@@ -32,20 +32,23 @@ def draw(cubes):
         for layer in cube.layer.values:
             _descent(axes, cube, layer)
         mark_threshold(axes, float(cube.recovery_threshold.max()), COLORS["bayes"])
+        axes.axhline(1.0, color=KEY, linewidth=0.8, linestyle=":", zorder=0)
         dimension = setting(cube, "layers_descent", "dimension")
         axes.set(
             title=f"{layers} layers, $d = {dimension}$", xlabel=r"samples per squared dimension $\alpha = n/d^2$",
             xlim=(0, 1.25 * float(cube.recovery_threshold.max())), yscale="log",
         )  # fmt: skip
     _theory(panels[0], cubes["two_layers"].sel(estimator="two_layers_state_evolution"))
-    # The legend lists its entries in this order, in two columns: the layers, then the symbols.
+    # The legend lists its entries in this order, in three columns: the layers first.
     for layer in cubes["layers_descent_three"].layer.values:
         panels[0].plot([], [], color=LAYER_COLORS[layer], label=f"layer {layer}")
     panels[0].plot([], [], color=KEY, label="state evolution")
     panels[0].plot([], [], "v", color=KEY, markersize=4, label="gradient descent, one start")
-    panels[0].plot([], [], "*", color=KEY, label="limit of many starts")
+    panels[0].plot([], [], "*", color=KEY, markersize=7, label="limit of many starts")
+    panels[0].plot([], [], ":", color=KEY, linewidth=0.8, label="error without data")
+    mark_threshold(panels[0], np.nan, COLORS["bayes"], label="as many equations as parameters")
     panels[0].set(ylabel=r"error $\|S_l - \hat S_l\|_F^2/d$, without traces", ylim=(LOWEST, None))
-    legend_below(figure, panels, ncols=2)
+    legend_below(figure, panels, ncols=3)
     return figure
 
 
@@ -73,7 +76,7 @@ def _theory(axes, cube):
 
 
 def numbers(cubes):
-    """Dimensions; training errors, and errors of the first two of three layers, at the largest number of samples."""
+    """Dimensions, starts and steps; at the largest alpha, training errors and errors of the first two of three layers."""
     two, three = cubes["layers_descent_two"], cubes["layers_descent_three"]
     last = three.mmse_by_layer_extrapolated.isel(alpha=-1).mean("replica")
     return {
@@ -81,6 +84,8 @@ def numbers(cubes):
         "second": float(last.sel(layer=2)),
         "dimension_2": setting(two, "layers_descent", "dimension"),
         "dimension_3": setting(three, "layers_descent", "dimension"),
+        "starts": setting(three, "layers_descent", "starts"),
+        "steps": setting(three, "layers_descent", "steps"),
         "training": float(three.training_error.isel(alpha=-1, step=-1).mean()),
         "training_2": float(two.training_error.isel(alpha=-1, step=-1).mean()),
     }

@@ -1,11 +1,16 @@
 """Hardmax attention at many samples, Bayes-optimal and published, and the errors of two to five tokens."""
 
+import numpy as np
+
 from attention_limits.attention_indexed.figures.papers.published import HARDMAX_AMP, HARDMAX_CURVES
 from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
     GENERALISATION,
     amp,
     amp_key,
+    error_of_scale,
+    excess,
+    model,
     output_key,
     output_theory,
     setting,
@@ -38,6 +43,21 @@ def draw(cubes):
     _draw_tokens(right, cubes["hardmax_tokens"], cubes["hardmax_tokens_small_width"])
     _draw_outputs(below, cubes["hardmax_bayes"], cubes["hardmax_tokens"])
     return figure
+
+
+def numbers(cubes):
+    """Error of AMP on two tokens at its largest alpha, what the state evolution gives there, and the error of the scale of S."""
+    cube = cubes["hardmax_bayes"]
+    last = excess(cube).dropna("alpha")[-1:]
+    if not last.size:
+        return dict.fromkeys(("alpha", "error", "line", "scale"), np.nan)
+    line, ratio, dimension = float(last.theory[0]), model(cube, "ratio"), setting(cube, "matrix_amp", "dimension")
+    return {
+        "alpha": float(last.alpha[0]),
+        "error": float(last[0]) + line,
+        "line": line,
+        "scale": error_of_scale(ratio, dimension),
+    }
 
 
 def _draw_outputs(panels, two, cube):

@@ -16,19 +16,22 @@ from attention_limits.plotting import (
     mark_threshold,
     new_figure,
     present,
+    say_why,
 )
 
 _PANELS = {
-    "two_layers_skip": "softmax, M = 2",
-    "two_layers_tokens": "softmax, M = 3",
-    "two_layers_hardmax": "hardmax, M = 2",
+    "two_layers_skip": "softmax, $M = 2$",
+    "two_layers_tokens": "softmax, $M = 3$",
+    "two_layers_hardmax": "softmax below hardmax, $M = 2$",
 }
-# Curves of several skip strengths nearly coincide: thin lines over a thick one.
+# Curves of several skip strengths nearly coincide: thin lines over a thicker one.
 _LOOKS = {
     0.0: {"linestyle": (0, (6, 2, 1, 2)), "linewidth": 1.2, "zorder": 2.2},
-    0.5: {"linestyle": "--", "linewidth": 2.4, "zorder": 2.0},
+    0.5: {"linestyle": "--", "linewidth": 1.8, "zorder": 2.0},
     1.0: {"linestyle": "-", "linewidth": 1.2, "zorder": 2.1},
 }
+
+_FAILED = "one scrambling, fails a flag (see notes)"
 
 
 @house_style
@@ -46,6 +49,7 @@ def draw(cubes):
         else:
             ax.set_xscale("log")
     axes[0].set(ylabel=r"error $\|S_l - \hat S_l\|_F^2/d$", ylim=(0, 1.05))
+    say_why(axes, _FAILED)
     _key(axes[0])
     legend_below(figure, axes)
     return figure
@@ -71,6 +75,6 @@ def _key(axes):
     for layer in (1, 2):
         axes.plot([], [], "-", color=LAYER_COLORS[layer], label=f"layer {layer}")
     for skip, look in _LOOKS.items():
-        axes.plot([], [], color=KEY, label=f"skip strength c = {skip:g}", **look)
+        axes.plot([], [], color=KEY, label=f"skip strength $c = {skip:g}$", **look)
     axes.errorbar([], [], [], fmt=".", color=KEY, markersize=4, elinewidth=0.8, label="computed points")
     mark_threshold(axes, np.nan, COLORS["bayes"], label="exact recovery")

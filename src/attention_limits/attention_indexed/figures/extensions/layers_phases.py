@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.figures.shared import model
+from attention_limits.attention_indexed.figures.shared import NOT_CONVERGED, model, setting
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     BLUE,
@@ -17,17 +17,20 @@ from attention_limits.plotting import (
     points,
     present,
     realised_alpha,
+    say_why,
     sound_mean,
 )
 
 THRESHOLDS = {
-    "uninformed_end": (BLUE, "AMP reaches the informed fixed point"),
-    "information_theoretic_threshold": (VERMILLION, "informed fixed point Bayes-optimal"),
-    "informed_begin": ("0.45", "informed fixed point exists"),
+    "uninformed_end": (BLUE, "above: AMP reaches the informed fixed point"),
+    "information_theoretic_threshold": (VERMILLION, "above: informed fixed point Bayes-optimal"),
+    "informed_begin": ("0.45", "above: informed fixed point exists"),
 }
 # Widths of the curves.
 SHOWN = (0.001, 0.01, 0.02, 0.05)
 STARTS = {"uninformed": "o", "informed": "D"}
+# An alpha of AMP in the hard phase.
+_HARD = 0.0628
 RESCALED = r"samples per dimension and width $\bar\alpha = n/(dr)$"
 
 
@@ -39,10 +42,30 @@ def draw(cubes):
     _draw_fixed_points(right, cubes["layers_phases"])
     _draw_messages(right, cubes["layers_phases_amp"])
     right.set(
-        xlabel=RESCALED, ylabel=r"error of layer 1, $\|S_1 - \hat S_1\|_F^2/d$", xlim=(2.0, 5.0), ylim=(0.0, 1.05)
-    )
+        xlabel=RESCALED, ylabel=r"error of layer 1, $\|S_1 - \hat S_1\|_F^2/d$", xlim=(2.0, 5.0),
+        ylim=(0.0, max(1.05, right.get_ylim()[1])),
+    )  # fmt: skip
     legend_below(figure, (left, right))
     return figure
+
+
+def numbers(cubes):
+    """Sizes of AMP; in the hard phase, the errors of layer 1 of the runs that pass their flags, and their number, by start."""
+    cube = cubes["layers_phases_amp"]
+    dimension, ratio = setting(cube, "two_layers_amp", "dimension"), model(cube, "ratio")
+    place = float(cube.alpha.sel(alpha=_HARD, method="nearest"))
+    here = cube.sel(alpha=place, layer=1)
+    found = {
+        "dimension": dimension,
+        "rank": round(ratio * dimension),
+        "sets": here.sizes["replica"],
+        "place": place / ratio,
+    }
+    sound = here.mmse_by_layer.where(passed(here, "mmse_by_layer") == 1)
+    for name, error in zip(STARTS, sorted(cube.start_error.values, reverse=True), strict=True):
+        part = sound.sel(start_error=error)
+        found |= {f"{name}_passed": int(part.notnull().sum()), name: float(part.mean())}
+    return found
 
 
 def _draw_thresholds(axes, cube):
@@ -65,6 +88,10 @@ def _draw_thresholds(axes, cube):
         zorder=0,
         label="hard",
     )
+    last = ratio[np.isfinite(lines["uninformed_end"])].max(initial=ratio[0])
+    if last < ratio[-1]:
+        place = np.sqrt(last * ratio[-1]), np.mean(axes.get_ylim())
+        axes.text(*place, "one fixed point", rotation=90, ha="center", va="center", fontsize=7.5)
     axes.set(xscale="log", xlabel=r"width ratio $\rho = r/d$", ylabel=RESCALED, xlim=(ratio[0], ratio[-1]))
 
 
@@ -93,3 +120,4 @@ def _draw_messages(axes, cube):
         flags = passed(part, "mmse_by_layer").transpose("alpha", "replica").values
         x = realised_alpha(part, shown.alpha) / ratio
         points(axes, x, shown.values, flags, color, rf"AMP, {name} start, $\rho = {ratio:g}$", marker)
+        say_why(axes, NOT_CONVERGED)

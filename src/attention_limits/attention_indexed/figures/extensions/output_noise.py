@@ -7,12 +7,14 @@ from attention_limits.attention_indexed.figures.shared import (
     GENERALISATION,
     amp,
     amp_key,
+    excess,
+    largest,
     output_key,
     output_theory,
     theory,
     threshold,
 )
-from attention_limits.plotting import MIDDLE, banded_line, house_style, legend_below, new_figure, ordered_colors
+from attention_limits.plotting import KEY, MIDDLE, banded_line, house_style, legend_below, new_figure, ordered_colors
 
 
 @house_style
@@ -36,7 +38,8 @@ def draw(cubes):
         for axes, variable in ((left, "mmse"), (right, "error_bayes")):
             amp(axes, part, color, variable=variable)
     amp_key(left, cube)
-    output_key(right)
+    output_key(right, "b")
+    right.fill_between([], [], [], color=KEY, alpha=0.3, linewidth=0, label="two standard errors of the theory")
     for axes, label in ((left, ESTIMATION), (right, GENERALISATION)):
         axes.set(xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$", ylabel=label)
     left.set(ylim=(1e-2, 1.5), title=r"softmax, $M = 2$, $\rho = 0.5$")
@@ -46,8 +49,14 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """Exact recovery at the smallest noise."""
-    return {"recovery": threshold(cubes["output_noise"].isel(output_noise=0))}
+    """Exact recovery at the smallest noise, and the largest deviation of AMP from the lines, in per cent."""
+    cube = cubes["output_noise"]
+    deviations = []
+    for noise in cube.output_noise.values:
+        for variable in ("mmse", "error_bayes"):
+            difference = excess(cube.sel(output_noise=noise), variable=variable)
+            deviations += list(np.abs(difference / difference.theory).values)
+    return {"recovery": threshold(cube.isel(output_noise=0)), "off": 100.0 * largest(deviations)}
 
 
 def _recover(axes, line, end, color):

@@ -24,8 +24,10 @@ def draw(cubes):
         _errors(column[0], cube, title)
         _entropies(column[1], cube)
     axes[0, 0].set_ylabel(ESTIMATION)
-    axes[1, 0].set_ylabel("free entropy $F$ beyond no data, per $d^2$")
-    legend_below(figure, axes[:, 0], ncols=4)
+    axes[1, 0].set_ylabel("free entropy minus that without data, / $d^2$")
+    axes[0, 0].plot([], [], color="0.75", linewidth=4, label="all stable solutions")
+    axes[0, 0].fill_between([], [], [], color=HARD_COLOR, label="hard phase")
+    legend_below(figure, axes[:, 0], ncols=3)
     return figure
 
 

@@ -2,7 +2,16 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.figures.shared import ESTIMATION, FLOOR, fitted, setting, theory, threshold
+from attention_limits.attention_indexed.figures.shared import (
+    ESTIMATION,
+    FLOOR,
+    NOT_CONVERGED,
+    NOT_FITTED,
+    fitted,
+    setting,
+    theory,
+    threshold,
+)
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     BLUE,
@@ -16,6 +25,7 @@ from attention_limits.plotting import (
     new_figure,
     points,
     realised_alpha,
+    say_why,
 )
 
 SHOWN = (("self_attention", VERMILLION, "the same tokens"), ("separate_sequences", BLUE, "separate sequences"))
@@ -32,7 +42,8 @@ def draw(cubes):
     line = theory(cubes["untied_softmax"])
     for axes, share in ((whole, 1.0), (split, 0.5)):
         axes.plot(line.alpha, share * line, color=BLUE)
-        mark_threshold(axes, threshold(cubes["untied_softmax"]), COLORS["bayes"])
+        label = "as many equations as parameters" if axes is whole else None
+        mark_threshold(axes, threshold(cubes["untied_softmax"]), COLORS["bayes"], label=label)
     for (name, color, _), shift in zip(SHOWN, (-SHIFT, SHIFT), strict=True):
         cube = cubes[name]
         descent = cube.sel(estimator="untied_descent")
@@ -56,11 +67,11 @@ def draw(cubes):
         label=f"AMP, $d = {setting(cubes['self_attention'], 'untied_amp', 'dimension')}$",
     )
     dimension = setting(cubes["self_attention"], "untied_descent", "dimension")
-    whole.plot([], [], "*", color=KEY, label=f"gradient descent, limit of many starts, $d = {dimension}$")
+    whole.plot([], [], "*", color=KEY, markersize=7, label=f"gradient descent, limit of many starts, $d = {dimension}$")
     for part, marker in PARTS:
         split.plot([], [], marker, color=KEY, markersize=4, label=f"{part} part")
     whole.set(ylabel=ESTIMATION, title="error of $S$")
-    split.set(title="error of each part of $S$")
+    split.set(ylabel="error of the part", title="error of each part of $S$")
     for axes in panels:
         axes.set(
             xlabel=r"samples per squared dimension $\alpha = n/d^2$", xlim=(0, float(line.alpha[-1])), ylim=(0, None)
@@ -75,14 +86,16 @@ def _points(axes, cube, array, flags, color, marker, shift):
     known = np.isfinite(cube.realised_alpha.transpose("alpha", "replica").values).any(axis=1)
     x = shift + realised_alpha(cube, array.alpha[known])
     points(axes, x, np.maximum(array.values[known], FLOOR), flags[known], color, None, marker)
+    say_why(axes, NOT_CONVERGED if marker == "o" else NOT_FITTED)
 
 
 def numbers(cubes):
-    """Errors of both parts and of S at one alpha of every scale, and how many AMP runs of self-attention diverged, and when."""
+    """The starts, errors of S and of its parts at one alpha of every scale, and the AMP runs of self-attention that diverged."""
     amp = cubes["self_attention"].sel(estimator="untied_amp")
     iterations, errors = amp.iterations.values, amp.mmse.values
     diverged = np.isfinite(iterations) & ~np.isfinite(errors)
     found = {"diverged": int(diverged.sum()), "runs": int(np.isfinite(iterations).sum())}
+    found["starts"] = setting(cubes["self_attention"], "untied_descent", "starts")
     found["longest"] = float(iterations[diverged].max()) if found["diverged"] else 0.0
     for name, *_ in SHOWN:
         descent = cubes[name].sel(estimator="untied_descent", alpha=0.2)

@@ -6,6 +6,7 @@ from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
     amp,
     amp_key,
+    excess,
     ratio_color,
     theory,
     threshold,
@@ -35,6 +36,16 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """By how much the error of AMP deviates from the theory at most, at which alpha, and at most at all others."""
+    difference = np.abs(excess(cubes["spectrum"])).dropna("alpha").sortby("alpha")
+    if difference.size < 2:
+        return dict.fromkeys(("off", "off_alpha", "off_others"), np.nan)
+    place = float(difference.idxmax("alpha"))
+    others = difference.sel(alpha=difference.alpha != place)
+    return {"off": float(difference.max()), "off_alpha": place, "off_others": float(others.max())}
+
+
 def _draw_eigenvalues(axes, cube):
     """Histograms over the data sets, at each alpha of AMP, shifted upwards; the lowest one is that of the teachers."""
     part = cube.sel(estimator="matrix_amp") if "estimator" in cube.dims else cube
@@ -44,15 +55,17 @@ def _draw_eigenvalues(axes, cube):
     rows += [
         (rf"AMP, $\alpha = {alpha:g}$", part.eigenvalues.sel(alpha=alpha), SPIKED) for alpha in part.alpha.values[::-1]
     ]
-    for place, (label, values, color) in enumerate(rows):
-        finite = values.values[np.isfinite(values.values)]
-        counts, _ = np.histogram(finite, bins)
-        height = 0.9 * counts / max(1, counts.max())
-        axes.fill_between(bins[:-1], place, place + height, step="post", color=color, alpha=0.6, linewidth=0)
+    finite = [values.values[np.isfinite(values.values)] for _, values, _ in rows]
+    shares = [np.histogram(values, bins)[0] / max(1, values.size) for values in finite]
+    highest = max(share.max() for share in shares)
+    for place, ((label, _, color), share) in enumerate(zip(rows, shares, strict=True)):
+        axes.fill_between(
+            bins[:-1], place, place + 0.9 * share / highest, step="post", color=color, alpha=0.6, linewidth=0
+        )
         axes.text(bins[0] - 0.5, place + 0.35, label, fontsize="small")
     axes.set(
         xlabel="eigenvalue",
-        ylabel="density / its maximum",
+        ylabel="share of the eigenvalues, one scale",
         yticks=[],
         ylim=(0, None),
         xlim=(bins[0] - 0.55, None),

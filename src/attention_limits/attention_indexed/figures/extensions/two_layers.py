@@ -21,7 +21,7 @@ from attention_limits.plotting import (
 )
 
 # Shift of the predicted errors to the right, so that they do not hide the actual ones.
-SHIFT = 0.004
+SHIFT = 0.01
 OUTPUT = KEY
 
 
@@ -35,7 +35,7 @@ def draw(cubes):
     _draw_output(right, cube)
     recovery, end = float(np.nanmax(cube.recovery_threshold)), float(cube.alpha.max())
     for axes in (left, right):
-        label = r"exact recovery, $\alpha = \nu$" if axes is left else None
+        label = rf"exact recovery, $\alpha = {recovery:g}$" if axes is left else None
         mark_threshold(axes, recovery, COLORS["bayes"], label=label)
         axes.set(xlabel=r"samples per squared dimension $\alpha = n/d^2$", xlim=(0, end), ylim=(0, None))
     legend_below(figure, (left, right), ncols=3)
@@ -43,7 +43,7 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """By how much the mean error of AMP lies above the state evolution at most, over both layers and all alpha."""
+    """By how much the mean error of AMP lies above the state evolution at most, over both layers and all alpha, and where."""
     evolution, messages = (
         cubes["two_layers"].sel(estimator=f"two_layers_{name}") for name in ("state_evolution", "amp")
     )
@@ -52,7 +52,15 @@ def numbers(cubes):
         for part in (evolution, messages)
     )
     # The theory has other alpha than the data.
-    return {"above": float((actual - theory.interpolate_na("alpha")).max())}
+    difference = (actual - theory.interpolate_na("alpha")).stack(place=("alpha", "layer")).dropna("place")
+    if not difference.size:
+        return {"above": np.nan, "above_alpha": np.nan, "above_layer": np.nan}
+    largest = difference.isel(place=int(difference.argmax("place")))
+    return {
+        "above": float(largest),
+        "above_alpha": float(largest.alpha),
+        "above_layer": float(largest.layer),
+    }
 
 
 def _draw_layers(axes, cube):
@@ -92,7 +100,7 @@ def _draw_output(axes, cube):
     measured = present(messages.error_bayes).dropna("replica", how="all").transpose("alpha", "replica")
     sound = _flags(messages, measured)
     points(axes, realised_alpha(messages, measured.alpha), np.maximum(measured.values, FLOOR), sound, OUTPUT, None)
-    output_key(axes)
+    output_key(axes, "b")
     axes.set(ylabel=GENERALISATION)
 
 

@@ -7,13 +7,14 @@ from attention_limits.attention_indexed.figures.shared import (
     GENERALISATION,
     amp,
     amp_key,
+    excess,
+    largest,
     model,
     output_key,
     output_theory,
     theory,
     threshold,
 )
-from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     BLUE,
     GREEN,
@@ -46,19 +47,18 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """Largest deviation of the output error of AMP from the line at few samples, in per cent."""
-    cubes = [cubes[name] for name in ("untied_linear", "untied_softmax", "untied_rectangular")]
-    found = np.concatenate([_deviations(cube) for cube in cubes])
-    return {"off": 100.0 * np.max(found, initial=-np.inf)}
+    """Largest deviation of the output error of AMP from the line at few samples, in per cent: untied and tied attention."""
+    width = model(cubes["untied_linear"], "ratio")
+    untied = [_deviations(cubes[name]) for name in ("untied_linear", "untied_softmax", "untied_rectangular")]
+    tied = _deviations(cubes["fig3_linear"], width), _deviations(cubes["fig2_right_tokens2"])
+    return {name: 100.0 * largest(np.concatenate(parts)) for name, parts in (("off", untied), ("off_tied", tied))}
 
 
-def _deviations(cube):
+def _deviations(cube, ratio=None):
     """Relative, where the line is above a quarter of its value at the first alpha of AMP."""
-    line, part = theory(cube, variable="error_bayes"), cube.sel(estimator="matrix_amp")
-    mean = part.error_bayes.where(passed(part, "error_bayes") == 1).mean("replica").dropna("alpha")
-    exact = np.interp(mean.alpha, line.alpha, line, left=np.nan, right=np.nan)
-    few = exact > 0.25 * np.nanmax(exact, initial=0.0)
-    return np.abs(mean.values[few] / exact[few] - 1.0)
+    difference = excess(cube, ratio, "error_bayes")
+    few = difference.theory > 0.25 * largest(difference.theory)
+    return np.abs(difference / difference.theory)[few].values
 
 
 def _compare(above, below, untied, tied, rectangular=None):
@@ -82,7 +82,7 @@ def _compare(above, below, untied, tied, rectangular=None):
                 axes.plot([last, end], [0.0, 0.0], color=color)
     amp_key(above, untied)
     mark_threshold(above, np.nan, KEY, label="exact recovery")
-    output_key(below, same=name == "linear")
+    output_key(below, "c" if name == "linear" else "d", same=name == "linear")
     above.set(ylabel=ESTIMATION, ylim=(0, 1.08), title=rf"{name}, $M = {model(untied, 'tokens')}$, $\rho = {width:g}$")
     below.set(ylabel=GENERALISATION, ylim=(0, None))
     for axes in (above, below):

@@ -33,7 +33,12 @@ LABELS = {
     "difference": "error − prediction",
 }
 # Rows below those of the channels.
-SUMMARY = (r"$\chi^2$ / rows", r"$p$ of $\chi^2$", r"sum / $\sqrt{\mathrm{rows}}$", "$p$ of the sum")
+SUMMARY = (
+    r"all rows: $\chi^2$ / rows",
+    r"probability of a larger $\chi^2$",
+    r"sum / $\sqrt{\mathrm{rows}}$",
+    "probability of a larger sum",
+)
 # Vertical distance of the three symbols of a row.
 STEP = 0.24
 
@@ -57,10 +62,23 @@ def draw(cubes):
                 part.axhspan(place - 0.5, place + 0.5, color="0.95", linewidth=0, zorder=0)
     axes.axvline(0.0, color="black", linewidth=0.8, linestyle=":", label="state evolution")
     _summary(table, [found for _, found in rows])
-    axes.axhline(len(rows) - 0.5, color="0.4", linewidth=0.8)
+    # Below the channels the left panel holds no data, only the names of the tests at the right.
+    axes.axhspan(len(rows) - 0.5, len(rows) + len(SUMMARY), color="white", zorder=3)
+    axes.axhline(len(rows) - 0.5, color="0.4", linewidth=0.8, zorder=3.5)
+    for below, name in enumerate(SUMMARY):
+        axes.text(
+            0.99,
+            len(rows) + below,
+            name,
+            transform=axes.get_yaxis_transform(),
+            ha="right",
+            va="center",
+            zorder=4,
+            fontsize=9,
+        )
     axes.set(
         xlabel=r"deviation at $d \to \infty$ from the error of state evolution, per cent",
-        yticks=range(len(rows) + len(SUMMARY)), yticklabels=[*(label for label, _ in rows), *SUMMARY],
+        yticks=range(len(rows)), yticklabels=[label for label, _ in rows],
         ylim=(len(rows) + len(SUMMARY) - 0.5, -0.5),
     )  # fmt: skip
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4, fontsize=7.5)
@@ -68,10 +86,15 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """Number of rows; both tests of the error of AMP; that of the squares of its prediction. NaN without rows."""
+    """Number of rows; largest deviation and both tests of the error of AMP; the squares of its prediction, and their probability.
+
+    NaN without rows.
+    """
     found = [row for _, row in _all_rows(cubes)]
     error, prediction = (_tests(found, kind) for kind in ("error", "prediction"))
     tests = {"squares": error["squares"][0], "signed": error["signed"][0], "predicted": prediction["squares"][0]}
+    tests |= {"unlikely": prediction["squares"][1]}
+    tests["largest"] = max((abs(normal_number(*row["error"])) for row in found), default=np.nan)
     return {"rows": float(len(found))} | (tests if found else dict.fromkeys(tests, np.nan))
 
 
@@ -123,7 +146,5 @@ def _summary(table, found):
         for below, text in enumerate(texts):
             table.text(number, len(found) + below, text, ha="center", va="center", fontsize=7.5)
     table.axhline(len(found) - 0.5, color="0.4", linewidth=0.8)
-    table.set(
-        title="deviation as a normal number", xlim=(-0.5, len(LOOKS) - 0.5), xticks=range(len(LOOKS)), xticklabels=LOOKS
-    )
-    table.tick_params(left=False, labelleft=False)
+    table.set(title="deviation / its error", xlim=(-0.5, len(LOOKS) - 0.5), xticks=range(len(LOOKS)), xticklabels=LOOKS)
+    table.tick_params(left=False, labelleft=False, bottom=False, labelbottom=False, labeltop=True)

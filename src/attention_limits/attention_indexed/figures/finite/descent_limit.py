@@ -1,7 +1,10 @@
 """Averaged gradient descent and AMP at several dimensions, and the limit of their difference."""
 
+import numpy as np
+
 from attention_limits.attention_indexed.figures.finite.laws import SHIFT, draw_law, left_out, shade_limit
-from attention_limits.attention_indexed.readings import by_dimension, descent_excess
+from attention_limits.attention_indexed.figures.shared import largest
+from attention_limits.attention_indexed.readings import by_dimension, descent_excess, inverse_law
 from attention_limits.pipeline.cubes.readings import at
 from attention_limits.plotting import COLORS, NARROW, VERMILLION, house_style, legend_below, new_figure
 
@@ -33,3 +36,20 @@ def draw(cubes):
     shade_limit(axes)
     legend_below(figure, axes, ncols=2)
     return figure
+
+
+def numbers(cubes):
+    """Limit of one plus the difference of both ratios, with its error; range of AMP above the Bayes-optimal error in per cent."""
+    cube = cubes["descent_sizes"]
+    alpha = float(cube.alpha.values[0])
+    amp = at(cube, estimator="matrix_amp_sizes", alpha=alpha)
+    bayes = float(amp.mmse_limit.max())
+    dimension, mean, error = descent_excess(cube, alpha=alpha)
+    coefficients, spread = inverse_law(dimension, mean, error, 1) if len(dimension) > 2 else ([np.nan], np.nan)
+    excess = 100.0 * (by_dimension(amp, "mmse")[1] / bayes - 1.0)
+    return {
+        "limit": 1.0 + float(coefficients[0]) / bayes,
+        "error": spread / bayes,
+        "least": -largest(-excess),
+        "most": largest(excess),
+    }

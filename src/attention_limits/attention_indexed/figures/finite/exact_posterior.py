@@ -1,8 +1,9 @@
 """The exact posterior of small hardmax layers beside matrix AMP."""
 
 from attention_limits.attention_indexed.figures.finite.laws import draw_law, left_out, shade_limit
-from attention_limits.attention_indexed.figures.shared import ESTIMATION
+from attention_limits.attention_indexed.figures.shared import ESTIMATION, NOT_CONVERGED, largest
 from attention_limits.attention_indexed.readings import by_dimension, pooled_errors
+from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.plotting import (
     COLORS,
     NARROW,
@@ -13,6 +14,7 @@ from attention_limits.plotting import (
     legend_below,
     new_figure,
     points,
+    say_why,
 )
 
 
@@ -40,6 +42,7 @@ def draw(cubes):
         1.0 / kept, mean, error, fmt="s", color=PURPLE, markersize=4, capsize=2, elinewidth=1, label="error of its mean"
     )
     points(axes, 1.0 / dimension + 0.0012, own, converged, COLORS["amp"], "AMP, the same data")
+    say_why(axes, NOT_CONVERGED)
     here = sizes.sel(alpha=alpha)
     look, label = {"fmt": "^", "color": SKY}, f"AMP, other data{left_out(here)}"
     draw_law(axes, by_dimension(here, "mmse"), 1.0, look, (0.0, -0.008), label=label)
@@ -51,3 +54,22 @@ def draw(cubes):
     shade_limit(axes)
     legend_below(figure, axes, ncols=2)
     return figure
+
+
+def numbers(cubes):
+    """Mean error of AMP minus the posterior variance on the same data sets: range over the dimensions, in per cent of this
+    variance and in standard errors; the smallest and the largest dimension."""
+    part = cubes["posterior_hardmax"].isel(alpha=0)
+    samples, amp = part.sel(estimator="posterior_sampling"), part.sel(estimator="matrix_amp_sizes")
+    both = (samples.converged == 1) & (amp.converged == 1)
+    difference, variance = (
+        array.where(both).transpose("dimension", "replica").values
+        for array in (amp.mmse - samples.posterior_variance, samples.posterior_variance)
+    )
+    mean, error = mean_and_error(difference, axis=1)
+    relative = 100.0 * mean / mean_and_error(variance, axis=1)[0]
+    return {
+        "small": float(part.dimension.min()), "large": float(part.dimension.max()),
+        "least": -largest(-relative), "most": largest(relative),
+        "least_errors": -largest(-mean / error), "most_errors": largest(mean / error),
+    }  # fmt: skip

@@ -1,7 +1,9 @@
 """The error of matrix AMP and its prediction at several dimensions, divided by the limit of large d."""
 
+import numpy as np
+
 from attention_limits.attention_indexed.figures.finite.laws import SHIFT, STEP, draw_law, left_out, shade_limit
-from attention_limits.attention_indexed.readings import by_dimension
+from attention_limits.attention_indexed.readings import agreement, by_dimension, normal_number
 from attention_limits.plotting import BLUE, GREEN, KEY, VERMILLION, WIDE, house_style, legend_below, new_figure
 
 CHANNELS = ("linear", "softmax", "hardmax")
@@ -22,9 +24,22 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """Largest deviation of the limits from state evolution, in standard errors: of the error of AMP and of its prediction."""
+    found = {"error": [], "prediction": []}
+    for channel in CHANNELS:
+        cube = cubes[f"sizes_{channel}"]
+        # Fewer dimensions have no limit.
+        for alpha in cube.alpha.values if cube.sizes["dimension"] > 2 else ():
+            rows = agreement(cube, alpha=alpha)
+            for name, deviations in found.items():
+                deviations.append(abs(normal_number(*rows[name])))
+    return {name: max(deviations, default=np.nan) for name, deviations in found.items()}
+
+
 def _draw_channel(axes, cube, channel):
     """Errors of AMP and their predictions at each alpha, divided by the limit from state evolution."""
-    place = 0
+    place, entries, labels = 0, [], []
     for number, (alpha, (color, marker)) in enumerate(zip(cube.alpha.values, LOOKS, strict=False)):
         part = cube.sel(alpha=alpha)
         limit = float(part.mmse_limit.max())
@@ -33,8 +48,10 @@ def _draw_channel(axes, cube, channel):
             look = {"fmt": marker, "color": color, "alpha": opacity}
             draw_law(axes, by_dimension(part, variable), limit, look, (shift, -(1 + place) * STEP), style)
             place += 1
-        label = rf"{channel}, $\alpha = {alpha:g}${left_out(part)}"
-        axes.plot([], [], marker, color=color, markersize=4, label=label)
+        entries += axes.plot([], [], marker, color=color, markersize=4)
+        labels.append(rf"$\alpha = {alpha:g}${left_out(part)}")
+    # The same colour is another alpha in another panel.
+    axes.legend(entries, labels, loc="upper left")
     axes.axhline(1.0, color="black", linewidth=0.8, linestyle=":", label="state evolution")
     largest = 1.0 / float(cube.dimension.min())
     # The labels of more than three dimensions would overlap.

@@ -1,11 +1,15 @@
 """Error of hardmax attention against the number of samples, for several widths."""
 
+import numpy as np
+
 from attention_limits.attention_indexed.figures.papers.published import HARDMAX_AMP, HARDMAX_CURVES
 from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
     GENERALISATION,
     amp,
     amp_key,
+    excess,
+    largest,
     model,
     output_key,
     output_theory,
@@ -19,6 +23,8 @@ from attention_limits.plotting import KEY, WIDE, house_style, legend_below, new_
 # The line plus the error of the scale of S, which the outputs do not determine at finite dimension.
 SCALE = "line + error of the scale of $S$, $d = {}$"
 SPARSE = (0, (1, 4))
+# Width ratios and numbers of samples at which the finite dimension shows most.
+_NARROW, _FEW = 0.2, 0.2
 
 
 @house_style
@@ -45,13 +51,36 @@ def draw(cubes):
         published_points(left, *HARDMAX_AMP[ratio].T, color=color)
     amp_key(left, cube)
     left.plot([], [], ":", color=KEY, linewidth=0.8, label=SCALE.format(dimension))
-    output_key(right)
+    output_key(right, "b")
     left.set(ylabel=ESTIMATION, ylim=(4e-4, 1.3))
     right.set(ylabel=GENERALISATION, ylim=(1e-2, 2.5))
     for axes in (left, right):
         axes.set(xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$")
     legend_below(figure, (left, right))
     return figure
+
+
+def numbers(cubes):
+    """Where AMP lies above the lines, in the narrow layers at few samples and elsewhere, and how often it does not converge.
+
+    Percentages of the data sets at alpha of at least one half: the narrowest layer, and all others.
+    """
+    cube = cubes["fig1_left_hardmax"]
+    few, other = [], []
+    for ratio in cube.ratio.values:
+        difference = excess(cube, ratio).dropna("alpha")
+        early = (difference.alpha <= _FEW) & (ratio <= _NARROW)
+        few += list(difference[early].values)
+        other += list(difference[~early].values)
+    late = cube.sel(estimator="matrix_amp", alpha=cube.alpha >= 0.5)
+    failed = (late.converged == 0).where(late.mmse.notnull() | (late.converged == 0))
+    share = 100.0 * failed.mean([name for name in failed.dims if name != "ratio"])
+    return {
+        "above": largest(few),
+        "within": largest(np.abs(other)),
+        "failed": float(share[0]),
+        "failed_wide": float(share[1:].mean()),
+    }
 
 
 def _draw_large(left, right, large, cube):

@@ -12,7 +12,7 @@ def draw(cubes):
     cube, code = cubes["fig1_right_small_width"], cubes["hardmax_published_small_width"].mmse.isel(replica=0, ratio=0)
     threshold = float(cube.weak_threshold.max())
     figure, axes, outputs = draw_small_width(
-        cube, True, [(threshold, rf"$\bar\alpha_w = {threshold:.4f}$, learning begins")]
+        cube, True, [(threshold, rf"$\bar\alpha_w = {threshold:.4f}$, learning begins", False)]
     )
     axes.plot(code.rescaled_alpha, code, color=ORANGE, linestyle="--", label=r"published channel, $\rho \to 0$")
     published_points(axes, *HARDMAX_SMALL_WIDTH.T, label=r"published, $\rho \to 0$")

@@ -1,9 +1,12 @@
 """Bayes-optimal error of softmax attention against matrix AMP and averaged gradient descent, two, three and five tokens."""
 
+import numpy as np
+
 from attention_limits.attention_indexed.figures.papers.published import AVERAGED_DESCENT, DESCENT, SOFTMAX_AMP
 from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
     GENERALISATION,
+    NOT_FITTED,
     amp,
     fitted,
     model,
@@ -24,10 +27,13 @@ from attention_limits.plotting import (
     new_figure,
     points,
     published_points,
+    say_why,
 )
 
 # The number of starts in the mean that the publication shows.
 STARTS = 32
+# Equations per entry of S at which the caption gives numbers.
+_ABOVE, _AVERAGED = 0.56, 0.2
 # Cubes of theory and AMP, with the width ratio where they hold several, of gradient descent, and tokens of published descent.
 _PANELS = (
     ("fig2_right_tokens2", None, "fig2_right_gradient_descent", (2,)),
@@ -70,6 +76,22 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """Two tokens: by how much the limit of many starts exceeds the line, and the error of the mean of `STARTS` starts.
+
+    Each at the alpha of gradient descent next to that of the caption.
+    """
+    cube, line = cubes["fig2_right_gradient_descent"], theory(cubes["fig2_right_tokens2"])
+    limit, averaged = (
+        array.transpose("alpha", "replica")[int(np.argmin(np.abs(equations(2) * cube.alpha.values - place)))]
+        for array, place in ((cube.mmse_extrapolated, _ABOVE), (errors_of_mean(cube, STARTS), _AVERAGED))
+    )
+    return {
+        "above": float(limit.mean() - np.interp(limit.alpha, line.alpha, line)),
+        "averaged": float(averaged.mean()),
+    }
+
+
 def equations(tokens):
     """Equations of one output of the softmax, K = M^2 + M - 2."""
     return tokens**2 + tokens - 2
@@ -97,18 +119,21 @@ def _draw_descent(axes, cube, scale):
     for values, color, marker, label in shown:
         replicas = values.transpose("alpha", "replica").values
         points(axes, alpha, replicas, fitted(cube), color, label, marker)
+        say_why(axes, NOT_FITTED)
 
 
 def _draw_outputs(axes, cube, ratio, descent, scale):
     """Generalisation errors of state evolution, AMP and gradient descent."""
     output_theory(axes, cube, "black", ratio, scale)
-    axes.plot([], [], color="black", linestyle="--", linewidth=0.9, label="output of the Bayes-optimal S")
+    axes.plot([], [], color="black", linestyle="--", linewidth=0.9, label="output of the Bayes-optimal $S$")
     amp(axes, cube, COLORS["amp"], "AMP", ratio, scale, variable="error_bayes")
-    amp(axes, cube, SKY, "output of AMP's S", ratio, scale, "s", "error_plug_in")
+    amp(axes, cube, SKY, "output of AMP's $S$", ratio, scale, "s", "error_plug_in")
     shown = (
         (descent.error_plug_in_average.sel(average=1), COLORS["descent"], "v", "gradient descent, one start"),
         (descent.error_outputs_extrapolated, COLORS["average"], "*", "limit of many starts"),
     )
     alpha = scale * descent.alpha.values
     for values, color, marker, label in shown:
-        points(axes, alpha, values.transpose("alpha", "replica").values, fitted(descent), color, label, marker)
+        replicas = values.transpose("alpha", "replica").values
+        points(axes, alpha, replicas, fitted(descent), color, label, marker)
+        say_why(axes, NOT_FITTED)

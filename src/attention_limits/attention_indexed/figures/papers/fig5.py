@@ -10,8 +10,8 @@ def draw(cubes):
     cube = cubes["fig5_small_width"]
     weak = float(cube.weak_threshold.max())
     marks = [
-        (weak, rf"$\bar\alpha = {weak:g}$, learning begins"),
-        (2 * weak, rf"$\bar\alpha = {2 * weak:g}$, exact recovery"),
+        (weak, rf"$\bar\alpha = {weak:g}$, learning begins", True),
+        (2 * weak, rf"$\bar\alpha = {2 * weak:g}$, exact recovery", False),
     ]
     figure, *panels = draw_small_width(cube, False, marks)
     legend_below(figure, panels)

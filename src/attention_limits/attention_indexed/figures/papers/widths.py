@@ -7,6 +7,7 @@ from attention_limits.attention_indexed.figures.shared import (
     GENERALISATION,
     amp,
     amp_key,
+    excess,
     model,
     output_key,
     output_theory,
@@ -31,9 +32,23 @@ def draw_two_panels(cube, published=None):
     """The figure of both errors side by side, as `draw_widths` and `draw_outputs` draw them."""
     figure, (left, right) = new_figure(1, 2, MIDDLE, 4.0)
     draw_widths(left, cube, published)
-    draw_outputs(right, cube)
+    draw_outputs(right, cube, "b")
     legend_below(figure, (left, right))
     return figure
+
+
+def largest_excess(cube, widest=np.inf):
+    """By how much the error of AMP lies above the state evolution at most, and at which ratio, up to the `widest`, and alpha."""
+    found = {"above": np.nan, "above_ratio": np.nan, "above_alpha": np.nan}
+    for ratio in cube.ratio.values[cube.ratio.values <= widest]:
+        difference = excess(cube, ratio).dropna("alpha")
+        if difference.size and not found["above"] >= float(difference.max()):
+            found = {
+                "above": float(difference.max()),
+                "above_ratio": float(ratio),
+                "above_alpha": float(difference.idxmax("alpha")),
+            }
+    return found
 
 
 def draw_widths(axes, cube, published=None):
@@ -54,14 +69,14 @@ def draw_widths(axes, cube, published=None):
     axes.locator_params(axis="x", nbins=5)
 
 
-def draw_outputs(axes, cube):
-    """Generalisation errors of state evolution and AMP, of each ratio."""
+def draw_outputs(axes, cube, panel):
+    """Generalisation errors of state evolution and AMP, of each ratio; the legend names the `panel`, a letter or two."""
     for ratio in cube.ratio.values:
         color = ratio_color(ratio)
         output_theory(axes, cube, color, ratio)
         amp(axes, cube, color, ratio=ratio, variable="error_bayes")
     _mark(axes, cube)
-    output_key(axes, same=model(cube, "channel") == "linear")
+    output_key(axes, panel, same=model(cube, "channel") == "linear")
     axes.set(
         xlabel=r"samples $\alpha = n/d^2$", ylabel=GENERALISATION, ylim=(0, None), xlim=(0, float(cube.alpha.max()))
     )
@@ -80,7 +95,7 @@ def _mark(axes, cube):
 
 @house_style
 def draw_small_width(cube, logarithmic, marks):
-    """One line per ratio, that of the limit in black; `marks` are thresholds of alpha / rho with their labels.
+    """One line per ratio, that of the limit in black; `marks` are thresholds of alpha / rho, their labels, and whether hollow.
 
     A logarithmic x axis is for learning without exact recovery. Returns the figure and both axes; the caller adds the legend.
     """
@@ -94,14 +109,14 @@ def draw_small_width(cube, logarithmic, marks):
             error = at[f"{variable}_uncertainty"]
             banded_line(right, part.rescaled_alpha, at[variable], error, linewidth=width, **look)
     for axes in (left, right):
-        for position, text in marks:
-            mark_threshold(axes, position, ratio_color(0), label=text)
+        for position, text, hollow in marks:
+            mark_threshold(axes, position, ratio_color(0), label=text, hollow=hollow)
         axes.set(
             xlabel=r"samples per dimension and width $\bar\alpha = n/(dr)$",
             xscale="log" if logarithmic else "linear",
             xlim=(float(part.rescaled_alpha[0]), float(part.rescaled_alpha[-1])),
         )
-    for label, width in (("posterior mean of the output", 1.5), ("output of the estimate", 0.7)):
+    for label, width in (("(b) posterior mean of the output", 1.5), ("(b) output of the estimate", 0.7)):
         right.plot([], [], color=KEY, linewidth=width, label=label)
     left.set(ylabel=ESTIMATION, ylim=(0, 1.03))
     right.set(ylabel=GENERALISATION, ylim=(0, None))
