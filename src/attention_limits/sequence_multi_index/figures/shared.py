@@ -3,7 +3,10 @@
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed
-from attention_limits.plotting import COLORS, LAYER_COLORS, curve, points, present, realised_alpha
+from attention_limits.plotting import COLORS, LAYER_COLORS, curve, points, present, realised_alpha, say_why
+
+# Entry of the legend for the open circles of state evolution and of GAMP.
+NOT_SETTLED = "one replica, not converged or resolved"
 
 
 def draw_layer(axes, theory, gamp, layer, names=(None, None), jump=np.nan, **look):
@@ -19,6 +22,7 @@ def draw_layer(axes, theory, gamp, layer, names=(None, None), jump=np.nan, **loo
     relative = present((gamp.overlap.sel(**pair) / gamp.teacher_norm.sel(**pair)).transpose("alpha", "replica"))
     converged = passed(gamp, "overlap").sel(alpha=relative.alpha).transpose("alpha", "replica").values
     points(axes, realised_alpha(gamp, relative.alpha), relative.values, converged, color, names[1])
+    say_why(axes, NOT_SETTLED)
 
 
 def draw_errors(axes, theory, gamp):
@@ -31,3 +35,4 @@ def draw_errors(axes, theory, gamp):
     converged = passed(gamp, "error_plug_in").sel(alpha=simulated.alpha).values
     alpha = realised_alpha(gamp, simulated.alpha)
     points(axes, alpha, simulated.values, converged, COLORS["plug_in"], None)
+    say_why(axes, NOT_SETTLED)

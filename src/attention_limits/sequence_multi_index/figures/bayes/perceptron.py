@@ -11,9 +11,11 @@ from attention_limits.plotting import (
     new_figure,
     present,
     published_points,
+    say_why,
     theory_points,
 )
 from attention_limits.sequence_multi_index.figures.papers.published import BINARY_PERCEPTRON
+from attention_limits.sequence_multi_index.figures.shared import NOT_SETTLED
 from attention_limits.sequence_multi_index.readings import equal_free_entropy, free_entropy_gain, recovery
 
 _PAIR = {"layer": 1, "layer_star": 1, "drop": True}
@@ -34,18 +36,21 @@ def draw(cubes):
     }
     for name, ((value, error), color, label) in thresholds.items():
         mark_threshold(top, value, color, error, label)
+        mark_threshold(bottom, value, color, error)
         published_points(bottom, BINARY_PERCEPTRON[name], 0, color=color, label=f"published: {label}", markersize=6)
     top.set(ylabel="overlap with the teacher", xlim=(0, 1.75), ylim=(-0.03, 1.05))
     bottom.set(xlabel=r"samples per dimension $\alpha = n/D$", ylabel="free entropy,\ninformed $-$ uninformed")
     for axes in (top, bottom):
+        say_why(axes, NOT_SETTLED)
         axes.legend(loc="upper left", fontsize=7)
     return figure
 
 
 def numbers(cubes):
-    """Where exact recovery becomes Bayes-optimal, and where message passing reaches it."""
+    """Where exact recovery becomes Bayes-optimal, and where message passing reaches it, with standard errors."""
     cube = cubes["priors_perceptron"]
-    return {"optimal": equal_free_entropy(cube)[0], "reached": recovery(cube)[0]}
+    (optimal, optimal_error), (reached, reached_error) = equal_free_entropy(cube), recovery(cube)
+    return {"optimal": optimal, "optimal_error": optimal_error, "reached": reached, "reached_error": reached_error}
 
 
 def _overlaps(axes, cube, jump):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.pipeline.cubes.readings import specifications
+from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import (
     KEY,
     LAYER_COLORS,
@@ -11,6 +11,7 @@ from attention_limits.plotting import (
     legend_below,
     mark_threshold,
     new_figure,
+    sound_mean,
 )
 from attention_limits.sequence_multi_index.figures.shared import draw_layer
 from attention_limits.sequence_multi_index.readings import jump_and_error, layer_threshold_and_error
@@ -21,6 +22,9 @@ PANELS = {
     "priors_sparse": "sparse, 0.2 not zero",
     "priors_correlated": "correlated layers, 0.6",
 }
+
+# Above this overlap a layer counts as known.
+_KNOWN = 0.99
 
 
 @house_style
@@ -33,7 +37,7 @@ def draw(cubes):
         jump, error = (number.item() for number in jump_and_error(steps))
         dimension = _learning_curve(panel, cube, jump)
         if np.isfinite(jump):
-            mark_threshold(panel, jump, KEY, error, "jump of both layers")
+            mark_threshold(panel, jump, KEY, error, "(b) jump of both layers")
         thresholds = {layer: layer_threshold_and_error(steps, layer) for layer in (1, 2)}
         _thresholds(panel, thresholds, together=name == "priors_correlated")
         panel.set_title(f"{title} (GAMP: $D = {dimension}$)")
@@ -47,6 +51,32 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """The jump of binary weights; from which alpha on both layers are known, binary and sparse weights: state evolution and GAMP."""
+    found = {"jump": float(jump_and_error(cubes["priors_binary"])[0].item())}
+    for name, estimator in (("theory", "state_evolution"), ("gamp", "gamp")):
+        found[name] = max(
+            _known_from(cubes[prior].sel(estimator=estimator)) for prior in ("priors_binary", "priors_sparse")
+        )
+    return found
+
+
+def _known_from(part):
+    """The alpha from which on the mean overlap of both layers, where there is one, exceeds _KNOWN; NaN if never."""
+    sound = passed(part, "overlap").transpose("alpha", "replica").values
+    lower = np.full(part.sizes["alpha"], np.inf)
+    for layer in (1, 2):
+        overlap = part.overlap.sel(layer=layer, layer_star=layer, drop=True)
+        if "teacher_norm" in part and part.teacher_norm.notnull().any():
+            overlap = overlap / part.teacher_norm.sel(layer=layer, layer_star=layer, drop=True)
+        lower = np.minimum(lower, sound_mean(overlap.transpose("alpha", "replica"), sound)[0])
+    computed = np.isfinite(lower)
+    alpha, known = part.alpha.values[computed], lower[computed] > _KNOWN
+    below = np.flatnonzero(~known)
+    first = below[-1] + 1 if below.size else 0
+    return float(alpha[first]) if first < len(alpha) else np.nan
+
+
 def _learning_curve(axes, cube, jump):
     """State evolution as lines, which a `jump` cuts, and GAMP as points, by layer; the dimension of GAMP."""
     theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
@@ -58,9 +88,11 @@ def _learning_curve(axes, cube, jump):
 
 
 def _thresholds(axes, by_layer, together):
-    """Triangles with one error, none where a layer has no threshold; grey where they belong to both layers."""
+    """Triangles with one error, none where a layer has no threshold; grey and hollow where they belong to both layers."""
     for layer, (value, error) in by_layer.items():
         value, error = value.item(), error.item()
         if np.isfinite(value):
-            color, label = (KEY, None) if together else (LAYER_COLORS[layer], f"threshold of layer {layer}")
-            mark_threshold(axes, value, color, error, label)
+            color, label = (LAYER_COLORS[layer], f"threshold of layer {layer}")
+            if together:
+                color, label = KEY, "(d) threshold of both layers"
+            mark_threshold(axes, value, color, error, label, hollow=together)

@@ -11,7 +11,10 @@ from attention_limits.plotting import BLACK, COLORS, MIDDLE, house_style, new_fi
 METHODS = {"erm_minimisation": "full batch, L-BFGS", "erm_online_sgd": "one pass of SGD"}
 TICKS = (1, 2, 4, 8, 16, 32)
 # Mean squared cosines with target and positions of the entries of the legend.
-_NAMES = {"semantic": (1, 0), "positional": (0, 1), "half of the data sets each": (0.5, 0.5), "neither": (0, 0)}
+_NAMES = {"semantic": (1, 0), "positional": (0, 1), "both, half of the data sets each": (0.5, 0.5), "neither": (0, 0)}
+
+# The largest weight of the positional part at which the caption compares both methods.
+_SMALL = 0.3 + 1e-9
 
 
 @house_style
@@ -41,6 +44,34 @@ def draw(cubes):
     handles.append(Line2D([], [], color=BLACK, linewidth=1.2, label=r"$\alpha_c$: equal objectives"))
     figure.legend(handles=handles, loc="outside lower center", ncols=5)
     return figure
+
+
+def numbers(cubes):
+    """For omega up to _SMALL: from which alpha on most data sets end at the semantic solution, over all omega and starts.
+
+    Least and most of both methods, and of their ratio where both get there; the largest alpha.
+    """
+    cube = cubes["erm_bridge"]
+    small = cube.sel(omega=cube.omega <= _SMALL)
+    batch, single = (_semantic_from(small.sel(estimator=name)) for name in METHODS)
+    found = {"end": float(cube.alpha.max())}
+    for name, values in (("batch", batch), ("pass", single), ("ratio", single / batch)):
+        known = values[np.isfinite(values)]
+        found |= {
+            f"{name}_least": known.min() if known.size else np.nan,
+            f"{name}_most": known.max() if known.size else np.nan,
+        }
+    return found
+
+
+def _semantic_from(part):
+    """The alpha from which on the mean squared cosine with the target is at least one half, array (omega, start); NaN without."""
+    mean = (
+        _with_target(part).where(part.converged == 1).mean("replica").transpose("omega", "start_size", "alpha").values
+    )
+    # Whether it is so at this alpha and at all larger ones.
+    always = np.flip(np.logical_and.accumulate(np.flip(mean >= 0.5, -1), -1), -1)
+    return np.where(always.any(-1), part.alpha.values[always.argmax(-1)], np.nan)
 
 
 def _mixed(semantic, positional):
