@@ -52,22 +52,21 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """The jump of binary weights; from which alpha on both layers are known, binary and sparse weights: state evolution and GAMP."""
+    """The jump of binary weights; from which alpha on binary and sparse weights of both layers are known: theory and GAMP."""
     found = {"jump": float(jump_and_error(cubes["priors_binary"])[0].item())}
     for name, estimator in (("theory", "state_evolution"), ("gamp", "gamp")):
-        found[name] = max(
-            _known_from(cubes[prior].sel(estimator=estimator)) for prior in ("priors_binary", "priors_sparse")
-        )
+        found[name] = max(_known_from(cubes[prior], estimator) for prior in ("priors_binary", "priors_sparse"))
     return found
 
 
-def _known_from(part):
+def _known_from(cube, estimator):
     """The alpha from which on the mean overlap of both layers, where there is one, exceeds _KNOWN; NaN if never."""
+    part = cube.sel(estimator=estimator)
     sound = passed(part, "overlap").transpose("alpha", "replica").values
     lower = np.full(part.sizes["alpha"], np.inf)
     for layer in (1, 2):
         overlap = part.overlap.sel(layer=layer, layer_star=layer, drop=True)
-        if "teacher_norm" in part and part.teacher_norm.notnull().any():
+        if estimator == "gamp":
             overlap = overlap / part.teacher_norm.sel(layer=layer, layer_star=layer, drop=True)
         lower = np.minimum(lower, sound_mean(overlap.transpose("alpha", "replica"), sound)[0])
     computed = np.isfinite(lower)

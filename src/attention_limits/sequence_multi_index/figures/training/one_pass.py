@@ -53,7 +53,7 @@ def draw(cubes):
 def numbers(cubes):
     """Thresholds of GAMP; the least and the largest ratio of the learning times of both layers, of all paths.
 
-    The largest factor between flow and simulation; the number of starts; the change of the times of the flow on half of the nodes.
+    The largest factor between flow and simulation; the number of starts; the change of the times of the flow with the nodes.
     """
     cube = _first(cubes)
     flow = cube.learning_time.where(_sound(cube)).sel(layer=[1, 2]).transpose("layer", "replica").values
