@@ -16,7 +16,6 @@ from attention_limits.plotting import (
 )
 from attention_limits.potts_mlm.figures.shared import (
     DISTANCE_LABEL,
-    FAR_OR_UNSETTLED,
     LEARNER_COLORS,
     level,
     sample_axis,
@@ -25,8 +24,8 @@ from attention_limits.potts_mlm.figures.shared import (
 from attention_limits.potts_mlm.potts.recovery import chance
 from attention_limits.potts_mlm.readings import at_target, of_chosen, settled_at_target
 
-# Entry of the open circles of single chains.
-CHAINS_DISAGREE = "single chains disagree, or not at the distance"
+# Entry of the open circles.
+LEFT_OUT = "not at the distance, fit not converged, or single chains disagree"
 
 
 @house_style
@@ -53,13 +52,12 @@ def draw(cubes):
                 f"factored, {kind}",
                 jump=None,
             )
-            say_why(axes, FAR_OR_UNSETTLED)
             single = cube[of_chain].sel(attention=kind).mean("learned_chain").values[None]
             fitted = cube.chain_fit_converged.sel(attention=kind).prod("learned_chain", skipna=False)
             agreed = (cube.chains_converged * fitted * there).values[None]
             label = f"factored, {kind}: single chain" if np.any(agreed == 1) else None
             points(axes, [place], single, agreed, color, label, "s", jump=None)
-            say_why(axes, CHAINS_DISAGREE)
+            say_why(axes, LEFT_OUT)
     J = cube.couplings.where(there == 1).dropna("replica", how="all").transpose("replica", ...).values
     if len(J):
         level(precisions, float(np.mean([chance(one) for one in J])), "chance", linestyle="-.")
@@ -99,7 +97,7 @@ def _instances(axes, cube, there):
     look = {"color": BLUE, "linestyle": "none", "capsize": 2}
     axes.errorbar(numbers[chosen], mean[chosen], error[chosen], marker="o", markersize=4, label="tempered runs", **look)
     axes.errorbar(numbers[~chosen], mean[~chosen], error[~chosen], alpha=0.5, **look)
-    flagged_points(axes, numbers[~chosen], mean[~chosen], BLUE, FAR_OR_UNSETTLED)
+    flagged_points(axes, numbers[~chosen], mean[~chosen], BLUE, LEFT_OUT)
     for chain in cube.chain.values:
         axes.plot(
             numbers + 0.15, cube.chain_hamming.sel(chain=chain), "s", color=VERMILLION, markersize=3,

@@ -26,7 +26,6 @@ LEARNER_COLORS = {
 # Style of line, marker and name.
 OPTIMIZER_LOOKS = {"sgd": (":", "s", "SGD"), "adam": ("-", "o", "Adam")}
 # Why a point has no part in a mean: entries of the legend.
-RUNS_DISAGREE = "runs of the sampler disagree"
 FAR_OR_UNSETTLED = "not at the distance, or fit not converged"
 UNSURE = "runs of the sampler disagree, or fit not converged or not confirmed"
 FULL_LOOK = {"label": "full pseudo-likelihood", "color": GREEN, "linestyle": "--"}

@@ -5,7 +5,6 @@ import numpy as np
 from attention_limits.plotting import house_style, legend_below, say_why
 from attention_limits.potts_mlm.figures.shared import (
     FULL_LOOK,
-    RUNS_DISAGREE,
     UNSURE,
     expected_excess,
     factored_curves,
@@ -41,8 +40,7 @@ def draw(cubes):
         below.plot(counts, expected_excess(part, counts), label=_OPTIMUM, **_OPTIMUM_LOOK)
         above.set(xlabel=f"epochs (M = {largest})")
         sample_axis(below, part)
-    say_why(grid[0], RUNS_DISAGREE)
-    say_why(grid[1], UNSURE)
+    say_why(grid, UNSURE)
     for axes in grid[:, 0]:
         axes.set(ylabel="excess test loss per site (nats)")
     # The entries of the lower panels have symbols.
@@ -66,7 +64,7 @@ def numbers(cubes):
         "exponent": exponent, "exponent_error": error, "samples": float(many), "unsure": 100.0 * _unsure(cube.isel(distance=0)),
         "fold": fold["softmax"], "fold_optimum": fold["optimum"], "fold_one": fold[1], "contact": contact["softmax"],
         "contact_optimum": contact["optimum"], "contact_one": contact[1], "contact_three": contact[3], "far": far["raw"],
-        "far_optimum": far["optimum"], "far_softmax": far["softmax"], "far_one": far[1], "far_three": far[3],
+        "far_optimum": far["optimum"], "far_softmax": far["softmax_bound"], "far_one": far[1], "far_three": far[3],
         "near": near["raw_bound"], "near_optimum": near["optimum"],
     }  # fmt: skip
 
@@ -74,7 +72,7 @@ def numbers(cubes):
 def _good_fits(part):
     """Mean excess losses (nats) at the largest M by kind of attention or number of layers; NaN without a good instance.
 
-    `raw_bound` contains unconfirmed fits too: an upper bound of that of the minimum.
+    The bounds contain unconfirmed fits too: upper bounds of those of the minimum.
     """
     part = part.isel(ridge=0)
     samples = part.test_loss.dropna("samples", how="all").samples[-1]
@@ -85,7 +83,9 @@ def _good_fits(part):
     )
     for kind in ("raw", "softmax"):
         found[kind] = float(fitted.sel(attention=kind)) if kind in fitted.attention else np.nan
-    found["raw_bound"] = good_mean(part.excess_loss.sel(attention="raw"), agree)
+        found[f"{kind}_bound"] = (
+            good_mean(part.excess_loss.sel(attention=kind), agree) if kind in fitted.attention else np.nan
+        )
     trained = (part.transformer_test_loss.sel(optimizer="adam") - part.transformer_optimal_loss).isel(epoch=-1)
     for layers in (1, 3):
         found[layers] = good_mean(trained.sel(layers=layers), agree) if layers in trained.layers else np.nan

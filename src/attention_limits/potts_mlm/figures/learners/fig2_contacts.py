@@ -4,7 +4,6 @@ import numpy as np
 
 from attention_limits.plotting import MIDDLE, house_style, legend_below, say_why
 from attention_limits.potts_mlm.figures.shared import (
-    RUNS_DISAGREE,
     factored_curves,
     good_mean,
     learner_columns,
@@ -26,7 +25,7 @@ def draw(cubes):
         level(axes, _chance(part), "chance", linestyle="-.")
         axes.set(xlabel=f"epochs (M = {largest})", ylim=(0, 1.05))
     grid[0, 0].set(ylabel="precision of the contacts")
-    say_why(grid, RUNS_DISAGREE)
+    say_why(grid, "runs of the sampler disagree")
     # The last panel has all learners.
     legend_below(figure, grid[:, ::-1])
     return figure

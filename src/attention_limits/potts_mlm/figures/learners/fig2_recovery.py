@@ -2,7 +2,6 @@
 
 from attention_limits.plotting import house_style, legend_below, say_why
 from attention_limits.potts_mlm.figures.shared import (
-    RUNS_DISAGREE,
     UNSURE,
     factored_curves,
     good_mean,
@@ -25,8 +24,7 @@ def draw(cubes):
         transformer_curves(below, part.transformer_site_error, "samples", agree)
         above.set(xlabel=f"epochs (M = {largest})", ylim=(0, 1.03))
         sample_axis(below, part)
-    say_why(grid[0], RUNS_DISAGREE)
-    say_why(grid[1], UNSURE)
+    say_why(grid, UNSURE)
     for axes in grid[:, 0]:
         axes.set(ylabel=r"error of the couplings $\mathrm{err}_J$")
     # The entries of the lower panels have symbols.
