@@ -3,8 +3,10 @@
 import numpy as np
 import xarray as xr
 
+from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.plotting import FLAGGED_ID, NARROW, new_figure, say_why
 from attention_limits.potts_mlm.figures import low_distance, shared
+from attention_limits.potts_mlm.figures.learners import fig2_mixing
 
 
 def test_a_series_passes_its_flags_to_lines_and_points():
@@ -70,3 +72,45 @@ def test_couplings_of_a_fit_that_has_not_converged_enter_no_mean(monkeypatch):
     # Error and precision of each kind of attention.
     assert [flags.transpose("samples", "replica").values.tolist() for flags in fits] == [raw, raw, softmax, softmax]
     assert singles == [[[1.0, 1.0, 1.0]]] * 2 + [[[1.0, 1.0, 0.0]]] * 2
+
+
+def test_z_scores_follow_the_names_of_the_dimensions():
+    """Five replicas of known mean and scatter, a theory with another order of its dimensions, and a missing point."""
+    replicas = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+    centre = xr.DataArray(
+        [[1.0, 2.0, 3.0], [4.0, 5.0, np.nan]], {"ridge": [0.1, 1.0], "alpha": [1, 2, 3]}, ("ridge", "alpha")
+    )
+    simulated = centre + xr.DataArray(replicas, {"replica": range(5)}, ("replica",))
+    _, error = mean_and_error(replicas)
+    theory = (centre.fillna(0.0) - 3.0 * error).expand_dims(replica=[0]).transpose("alpha", "replica", "ridge")
+    theory[2] += 2.0 * error
+    np.testing.assert_allclose(shared.z_scores(simulated, theory), [3.0, 3.0, 3.0, 3.0, 1.0])
+    assert shared.root_mean_square(np.array([3.0, 4.0, 0.0, 0.0])) == 2.5
+    assert shared.root_mean_square(np.array([])) == 0.0
+
+
+def test_the_mixture_of_lowest_and_highest_loss():
+    """Two instances with two kinds of attention each; the third instance has no fits of this learner."""
+    losses = np.full((3, 3, 2), np.nan)
+    losses[:, 0], losses[:, 1] = [[1.0, 3.0], [2.0, 2.0], [3.0, 4.0]], [[2.0, 5.0], [1.0, 6.0], [3.0, 1.0]]
+    sizes, dims = (
+        {"distance": 1, "mixing": 3, "replica": 3, "attention": 2},
+        ("distance", "mixing", "replica", "attention"),
+    )
+    present = np.isfinite(losses)[None]
+    cube = xr.Dataset(
+        {
+            "mixed_test_loss": ((*dims, "start"), losses[None, ..., None]),
+            "mixed_converged": ((*dims, "start"), np.where(present, 1.0, np.nan)[..., None]),
+            "mixed_confirmed": (dims, np.where(present, 1.0, np.nan)),
+            "mixed_chosen": (dims, np.where(present, 0.0, np.nan)),
+            "optimal_loss": (("distance", "replica"), np.zeros((1, 3))),
+            "sample_converged": (("distance", "replica"), [[1.0, 0.0, 1.0]]),
+            "ridge": ("ridge", [1e-6]),
+        },
+        {name: np.arange(size) for name, size in sizes.items() if name != "distance"} | {"distance": [0.7]},
+    )
+    found = fig2_mixing.numbers({"fig2": cube})
+    assert (found["far"], found["of_far"], found["highest"], found["all"]) == (1, 4, 3, 4)
+    # The runs of the second instance disagree.
+    assert (found["passed"], found["fits"], found["of_near"]) == (6, 12, 0)

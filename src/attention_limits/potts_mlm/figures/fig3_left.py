@@ -13,7 +13,7 @@ from attention_limits.plotting import (
     points,
     realised_alpha,
 )
-from attention_limits.potts_mlm.figures.shared import ridge_colors
+from attention_limits.potts_mlm.figures.shared import ridge_colors, root_mean_square, z_scores
 
 # Squared errors below this are rounding errors.
 ROUNDING = 1e-12
@@ -52,3 +52,13 @@ def draw(cubes):
     rows[0][0].plot([], [], "o", color=KEY, markersize=4, label=f"simulation, $L = {sites}$")
     legend_below(figure, rows[0][0])
     return figure
+
+
+def numbers(cubes):
+    """Root mean squares of the z-scores of the points, for test and training error; rounding errors of the latter have none."""
+    cube, found = cubes["fig3_left"], {}
+    for name, kind in (("test", "generalization"), ("training", "training")):
+        simulated = cube[f"simulated_{kind}_error"].dropna("alpha", how="all")
+        scores = z_scores(simulated.where(simulated >= ROUNDING), cube[f"{kind}_error"])
+        found[name] = root_mean_square(scores)
+    return found

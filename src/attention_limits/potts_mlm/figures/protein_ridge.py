@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.plotting import MIDDLE, WIDE, banded_line, house_style, legend_below, new_figure, points
-from attention_limits.potts_mlm.figures.shared import level, ridge_colors
+from attention_limits.potts_mlm.figures.shared import level, ridge_colors, root_mean_square, z_scores
 
 
 @house_style
@@ -59,18 +59,14 @@ def numbers(cubes):
     part = cube.isel(masked=0).sel(ridge=cube.ridge.min()).mean("replica")
     high = int(part.spectrum_generalization_error.argmax("samples"))
     top, last = part.isel(samples=high), part.isel(samples=-1)
-    mean, error = mean_and_error(cube.gaussian_generalization_error.transpose("replica", ...).values)
-    theory = cube.spectrum_generalization_error.mean("replica").transpose("masked", "ridge", "samples")
-    order = [dim for dim in cube.gaussian_generalization_error.dims if dim != "replica"]
-    scores = (mean - theory.transpose(*order).values) / error
-    scores = scores[np.isfinite(scores)]
+    scores = z_scores(cube.gaussian_generalization_error, cube.spectrum_generalization_error)
     return {
         "peak": float(top.samples), "alignment": float(top.alignment_generalization_error),
         "theory": float(top.spectrum_generalization_error), "above": _excess(top, "alignment", "spectrum"),
         "shape": _excess(top, "alignment", "finite_gaussian"), "last": float(last.samples),
         "below": -_excess(last, "alignment", "spectrum"),
         "training": float(last.alignment_training_error / last.spectrum_training_error),
-        "squares": float(scores.size), "rms": float(np.sqrt(np.sum(scores**2) / max(scores.size, 1))),
+        "squares": float(scores.size), "rms": root_mean_square(scores),
         "largest": np.max(np.abs(scores), initial=0.0),
     }  # fmt: skip
 

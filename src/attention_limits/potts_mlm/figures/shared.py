@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import (
     BLACK,
@@ -153,6 +154,21 @@ def _along(array, flags, dim):
 def good_mean(array, flags):
     """Mean of an `array` over the replicas whose `flags` are 1."""
     return float(array.where(flags == 1).mean())
+
+
+def z_scores(simulated, theory):
+    """Deviations of the means over replicas of a simulation from a `theory`, in standard errors; the finite ones, array (n,)."""
+    theory = theory.mean("replica").sel({name: simulated[name] for name in theory.dims if name != "replica"})
+    simulated = simulated.transpose("replica", *(name for name in theory.dims if name != "replica"))
+    mean, error = mean_and_error(simulated.values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = (mean - theory.values) / error
+    return scores[np.isfinite(scores)]
+
+
+def root_mean_square(values):
+    """Of an array (n,); 0 without values."""
+    return float(np.sqrt(np.sum(values**2) / max(values.size, 1)))
 
 
 def level(axes, value, label, **style):
