@@ -49,7 +49,7 @@ def numbers(cubes):
     cube = cubes["fig3_right"].isel(attention=0)
     small = cube.sel(ridge=cube.ridge[cube.ridge <= SMALL * (1 + 1e-6)])
     loss = of_chosen(small, "test_loss").where(settled(small) == 1).mean("replica").transpose("samples", ...)
-    peaks = cube.samples.values[loss.values.argmax(axis=0)] / cube.sizes["site"]
+    peaks = cube.samples.values[loss.fillna(-np.inf).values.argmax(axis=0)] / cube.sizes["site"]
     found = {"first": np.min(peaks), "last": np.max(peaks), "starts": float(cube.converged.notnull().sum())}
     found["failed"] = float((cube.converged == 0).sum())
     for name, distance in zip(("near", "far"), cube.distance.values[[0, -1]], strict=True):

@@ -47,7 +47,7 @@ def numbers(cubes):
 def growth(cube):
     """Ratio of the median steps at the most and at the fewest tokens; NaN where half of the runs go on."""
     median = medians(cube)[1]
-    return float(median[-1] / median[0])
+    return float(median[-1] / median[0]) if np.isfinite(median[[0, -1]]).all() else np.nan
 
 
 def medians(cube):

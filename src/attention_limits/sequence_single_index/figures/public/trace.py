@@ -53,4 +53,4 @@ def _medians(cube):
 def _flow_error(cube):
     """Relative standard error of the limit of large dimension at the most tokens, in per cent."""
     last = cube.isel(replica=0, tokens=-1).squeeze()
-    return 100.0 * float(last.flow_step_error / last.flow_step)
+    return 100.0 * float(last.flow_step_error / last.flow_step) if np.isfinite(last.flow_step) else np.nan
