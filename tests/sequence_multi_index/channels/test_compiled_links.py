@@ -75,6 +75,12 @@ LINKS = {
 }
 
 
+def compile_from(monkeypatch, least):
+    """Compile links from `least` nodes on."""
+    for name in ("COMPILED_FROM", "COMPILED_FROM_IN_ALL"):
+        monkeypatch.setattr(importance, name, least)
+
+
 @pytest.mark.parametrize("several", [1, 2])
 @pytest.mark.parametrize("nodes", [128, 300])
 @pytest.mark.parametrize("name", LINKS)
@@ -87,7 +93,7 @@ def test_moments_are_those_of_numpy(monkeypatch, name, nodes, several):
     observed = np.asarray(link.observe(h, rng.standard_normal((5, link.noise_dimension))), float)
     found = []
     for least in (0, 10**9):
-        monkeypatch.setattr(importance, "COMPILED_FROM", least)
+        compile_from(monkeypatch, least)
         found.append(importance.fibre_moments(link, observed, omega, V, drawn, proposals))
     assert reason_for_numpy(link) == ""
     for compiled, numpy in zip(*found, strict=True):
@@ -102,14 +108,14 @@ def test_a_changed_attribute_is_compiled_again(monkeypatch):
             candidates, weight = super().fibre(observed, free, angles)
             return self.scale * candidates, weight
 
-    monkeypatch.setattr(importance, "COMPILED_FROM", 0)
+    compile_from(monkeypatch, 0)
     link = Scaled()
     observed, omega, V, drawn, proposals = sampling_problem(link, 1, 1, seed=5, count=128)
     found = []
     for scale in (2.0, 3.0):
         link.scale = scale
         found.append(importance.fibre_moments(link, observed, omega, V, drawn, proposals)[1])
-    monkeypatch.setattr(importance, "COMPILED_FROM", 10**9)
+    compile_from(monkeypatch, 10**9)
     again = importance.fibre_moments(link, observed, omega, V, drawn, proposals)[1]
     np.testing.assert_allclose(found[1], again, rtol=1e-9)
     assert not np.allclose(found[0], again)
@@ -147,7 +153,7 @@ def test_a_bad_weight_of_a_loop_is_not_resolved(monkeypatch, bad):
         def log_likelihood(self, observed, h):
             return np.where((observed[:, None] > 2.5) & (h[..., 0, 0] > 0.7), bad, super().log_likelihood(observed, h))
 
-    monkeypatch.setattr(importance, "COMPILED_FROM", 0)
+    compile_from(monkeypatch, 0)
     link = Bad()
     _, omega, V, nodes, proposals = sampling_problem(link, 3, 1, seed=0, n=3, count=256)
     log_z, mean, _, effective = importance.fibre_moments(link, np.array([1.0, 3.0, -1.0]), omega, V, nodes, proposals)
@@ -156,3 +162,16 @@ def test_a_bad_weight_of_a_loop_is_not_resolved(monkeypatch, bad):
     assert np.isnan(mean[1]).all()
     assert effective[1] == 0
     assert np.isfinite(log_z[[0, 2]]).all()
+
+
+def test_numbers_of_an_output_do_not_depend_on_the_other_outputs():
+    """From COMPILED_FROM nodes on few outputs are compiled as many are: equal to the last bit."""
+    link = LearnedReadout(heads=2)
+    _, omega, V, drawn, proposals = sampling_problem(link, 2, 1, seed=5, n=800, count=importance.COMPILED_FROM)
+    observed = link.observe(np.random.default_rng(6).standard_normal((800, link.rows, link.tokens)))
+    assert len(observed) * len(drawn) >= importance.COMPILED_FROM_IN_ALL
+    few = importance.Proposals(proposals.centre[:3], proposals.spread[:3])
+    whole = importance.fibre_moments(link, observed, omega, V, drawn, proposals)
+    part = importance.fibre_moments(link, observed[:3], omega[:3], V, drawn, few)
+    for one, all_ in zip(part, whole, strict=True):
+        np.testing.assert_array_equal(one, all_[:3])

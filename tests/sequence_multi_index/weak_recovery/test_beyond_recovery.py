@@ -14,7 +14,11 @@ from attention_limits.sequence_multi_index.links.one_token import phase_retrieva
 from attention_limits.sequence_multi_index.links.wrappers import OutputNoise
 from attention_limits.sequence_multi_index.priors.gaussian import standard_normal
 from attention_limits.sequence_multi_index.weak_recovery.branch import branch_point
-from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold, instability_at
+from attention_limits.sequence_multi_index.weak_recovery.first_threshold import (
+    first_threshold,
+    instability_and_halves,
+    instability_at,
+)
 from attention_limits.sequence_multi_index.weak_recovery.known import aligned, recovered_overlap
 from attention_limits.sequence_multi_index.weak_recovery.staircase import staircase
 
@@ -138,3 +142,17 @@ def test_a_branch_beside_recovered_rows_is_that_without_them():
     assert abs(with_known.alpha / without.alpha - 1.0) < 0.03
     assert abs(with_known.growth) < 1e-6
     assert abs(without.growth) < 1e-6
+
+
+def test_an_exact_channel_gives_the_halves_without_new_moments():
+    link, unit = Staircase(), np.eye(3)
+    channel, nodes = channel_of(link), nodes_of(link, 128)
+    overlap, prior = recovered_overlap(unit[:, [2]], standard_normal(3)), standard_normal(3)
+    whole, resolved, halves = instability_and_halves(channel, nodes, overlap, unit[:, :2], prior)
+    expected = [instability_at(channel, some, overlap, unit[:, :2], prior) for some in (nodes, *nodes.blocks(2))]
+    assert resolved == expected[0][1]
+    for found, (one, _) in zip((whole, *halves), expected, strict=True):
+        assert found.eigenvalue == one.eigenvalue
+        assert found.error == one.error
+        np.testing.assert_array_equal(found.direction, one.direction)
+    assert halves[0].eigenvalue != halves[1].eigenvalue

@@ -29,6 +29,7 @@ from attention_limits.sequence_multi_index.priors.gaussian import as_prior
 from attention_limits.sequence_multi_index.priors.prior import Prior
 from attention_limits.sequence_multi_index.state_evolution.linear_response import (
     BLOCKS,
+    HALF_OF_THE_NODES,
     SIGNIFICANT,
     Instability,
     contrasts,
@@ -36,6 +37,7 @@ from attention_limits.sequence_multi_index.state_evolution.linear_response impor
     leading_instability,
     positive_part,
     response,
+    response_blocks,
     root_mean_square,
     symmetric_basis,
 )
@@ -66,16 +68,43 @@ def instability_at(channel: Channel, nodes, overlap, subspace, prior: Prior | No
         Standard normal weights by default.
     """
     prior = as_prior(prior, channel.link)
-    V = prior.second_moment - 0.5 * (overlap + overlap.T)
     basis = symmetric_basis(subspace.shape[1], prior.symmetry(channel.link) == "rows")
-    columns = prior.root @ subspace
     matrices, resolved = [], []
     for part, block in zip(channel.independent(BLOCKS), nodes.blocks(BLOCKS), strict=True):
-        omega, observed = sample_outputs(channel.link, overlap, V, block.points)
-        moments = part.posterior(observed, omega, V)
-        matrices.append(response(excess_moments(moments, V, columns), block.weights, basis))
-        resolved.append(moments.resolved.mean())
+        excess, share = _excess_at(part, block, overlap, subspace, prior)
+        matrices.append(response(excess, block.weights, basis))
+        resolved.append(share)
     return leading_instability(np.stack(matrices), basis), float(np.mean(resolved))
+
+
+def _excess_at(channel, nodes, overlap, subspace, prior):
+    """T of the outputs of all nodes at an overlap, see `excess_moments`, and the share of the resolved outputs."""
+    V = prior.second_moment - 0.5 * (overlap + overlap.T)
+    omega, observed = sample_outputs(channel.link, overlap, V, nodes.points)
+    moments = channel.posterior(observed, omega, V)
+    return excess_moments(moments, V, prior.root @ subspace), moments.resolved.mean()
+
+
+def instability_and_halves(
+    channel: Channel, nodes, overlap, subspace, prior: Prior
+) -> tuple[Instability, float, list[Instability]]:
+    """What `instability_at` gives for all nodes, and the instabilities of both halves of the nodes.
+
+    A sampled channel has a new scrambling of half as many nodes on each half. An exact one gives the outputs of a half the same
+    moments as those of all nodes.
+    """
+    if channel.sampled:
+        parts = zip(channel.independent(2, finer=HALF_OF_THE_NODES), nodes.blocks(2), strict=True)
+        halves = [instability_at(part, half, overlap, subspace, prior)[0] for part, half in parts]
+        return *instability_at(channel, nodes, overlap, subspace, prior), halves
+    basis = symmetric_basis(subspace.shape[1], prior.symmetry(channel.link) == "rows")
+    excess, resolved = _excess_at(channel, nodes, overlap, subspace, prior)
+    half = len(nodes) // 2
+    found = [
+        leading_instability(response_blocks(excess[:, part], nodes.weights[part], basis), basis)
+        for part in (slice(None), slice(half), slice(half, None))
+    ]
+    return found[0], float(resolved), found[1:]
 
 
 @dataclass(frozen=True)

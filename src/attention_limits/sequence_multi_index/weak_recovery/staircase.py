@@ -39,7 +39,11 @@ from attention_limits.sequence_multi_index.weak_recovery.branch import (
     principal,
 )
 from attention_limits.sequence_multi_index.weak_recovery.crossing import Crossing, polish, search
-from attention_limits.sequence_multi_index.weak_recovery.first_threshold import first_threshold, instability_at
+from attention_limits.sequence_multi_index.weak_recovery.first_threshold import (
+    first_threshold,
+    instability_and_halves,
+    instability_at,
+)
 from attention_limits.sequence_multi_index.weak_recovery.known import aligned, overlap_beside, recovered_overlap
 
 # One in PILOT_DIVISOR nodes, at least FEWEST_PILOT_NODES, locates a threshold first, to this accuracy of the level.
@@ -167,7 +171,7 @@ def staircase(
 def _beyond(channel, nodes, known, end, prior):
     """The step where the directions `known` are recovered, from alpha = `end` on, and its eigenmatrix of the whitened rows."""
     rest, overlap = complement(known), recovered_overlap(known, prior)
-    grows, resolved = instability_at(channel, nodes, overlap, rest, prior)
+    grows, resolved, halves = instability_and_halves(channel, nodes, overlap, rest, prior)
     if not grows.significant:
         largest = max(grows.eigenvalue, 0.0) + SIGNIFICANT * max(grows.noise, grows.error)
         nothing = np.full_like(overlap, np.nan)
@@ -175,11 +179,8 @@ def _beyond(channel, nodes, known, end, prior):
         return Step(np.nan, np.nan, np.nan, bound, nothing, overlap, True, resolved), nothing
     direction = rest @ grows.direction @ rest.T
     alpha = max(end, 1.0 / grows.eigenvalue)
-    halves = [
-        instability_at(part, half, overlap, rest, prior)[0].eigenvalue
-        for part, half in zip(channel.independent(2, finer=HALF_OF_THE_NODES), nodes.blocks(2), strict=True)
-    ]
-    shift = 0.5 * sum(max(end, 1.0 / value) if value > 0 else np.nan for value in halves) - alpha
+    values = [half.eigenvalue for half in halves]
+    shift = 0.5 * sum(max(end, 1.0 / value) if value > 0 else np.nan for value in values) - alpha
     step = Step(
         alpha, grows.error / grows.eigenvalue**2, shift, np.nan, _of_rows(direction, prior), overlap, True, resolved
     )

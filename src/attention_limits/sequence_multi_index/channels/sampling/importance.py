@@ -31,8 +31,8 @@ from attention_limits.sequence_multi_index.links.link import Link, inference
 
 # Numbers of the arrays of one block of outputs, for links in NumPy.
 BLOCK = 200_000
-# Nodes of all outputs from which a link is compiled: with fewer NumPy is done before.
-COMPILED_FROM = 200_000
+# Nodes of an output, and nodes of all outputs: a link is compiled from either number on. With fewer NumPy is done before.
+COMPILED_FROM, COMPILED_FROM_IN_ALL = 256, 200_000
 # With more sampled rows only a change of all signs at once extends the nodes: for all changes the nodes would be too few.
 MAX_SIGNED_ROWS = 4
 # Rows with a known fraction below the first number are drawn independently of omega; above the second number they follow omega.
@@ -220,7 +220,8 @@ def fibre_moments(link: Link, observed, omega, V, nodes, proposals: Proposals | 
     count = centre.shape[1] * len(nodes)
     # The moments of the prior stay where no node explains the output.
     found = Found(np.empty(n), np.zeros((n, size)), np.tile(np.kron(V, np.eye(tokens)), (n, 1, 1)), np.empty(n))
-    own = compiled_link(link) if n * count >= COMPILED_FROM and len(nodes) >= NODES else None
+    many = len(nodes) >= NODES and (len(nodes) >= COMPILED_FROM or n * count >= COMPILED_FROM_IN_ALL)
+    own = compiled_link(link) if many else None
     if own:
         nothing = Given(np.empty((0, 0, 0, 0)), np.empty((0, 0, 0)))
         read = map(_kernel_array, (observed.reshape(n, -1), omega))

@@ -35,7 +35,10 @@ class Output(NamedTuple):
 
 
 class Lattice(NamedTuple):
-    """Nodes in s from s_first by s_step, in t = asinh(d / scale) from t_first by t_step; rows and cols count the cells."""
+    """Nodes in s from s_first by s_step, in t = asinh(d / scale) from t_first by t_step; rows and cols count the cells.
+
+    full: the step asked for more than MAX_CELLS cells, and a smaller one gives the same lattice.
+    """
 
     rows: int
     cols: int
@@ -44,6 +47,7 @@ class Lattice(NamedTuple):
     t_first: float
     t_step: float
     scale: float
+    full: bool
 
 
 @njit(error_model="numpy")
@@ -77,7 +81,8 @@ def lattice_of(output, widths, step):
     t_last = math.asinh((output.omega[OMEGA_1D] + reach) / scale)
     cols = math.ceil(2.0 * reach / (CELL * step * width_s))
     rows = math.ceil((t_last - t_first) / (CELL * step * width_t))
-    if cols * rows > MAX_CELLS:
+    full = cols * rows > MAX_CELLS
+    if full:
         shrink = math.sqrt(MAX_CELLS / (cols * rows))
         cols = max(1, int(cols * shrink))
         rows = max(1, int(rows * shrink))
@@ -86,4 +91,4 @@ def lattice_of(output, widths, step):
     cols = (cols * CELL + VECTOR - 1) // VECTOR * (VECTOR // CELL)
     s_first = output.omega[OMEGA_1S] - 0.5 * cols * CELL * s_step
     rows = min(rows, MAX_CELLS // cols)
-    return Lattice(rows, cols, s_first, s_step, t_first, (t_last - t_first) / (rows * CELL), scale)
+    return Lattice(rows, cols, s_first, s_step, t_first, (t_last - t_first) / (rows * CELL), scale, full)

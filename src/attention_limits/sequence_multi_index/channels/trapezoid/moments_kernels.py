@@ -65,7 +65,7 @@ from attention_limits.sequence_multi_index.channels.trapezoid.rows_kernels impor
 CUTOFF = 34.0
 # Step in units of the estimated narrowest width, at resolution 1.
 STEP = 0.7
-# Beyond MAX_IMBALANCE the step is divided by sqrt(2), at most so many times.
+# Beyond MAX_IMBALANCE the step is divided by sqrt(2), at most so many times, and until the lattice is full.
 REFINEMENTS = 4
 # Outputs per parallel block, which share one work space. The result does not depend on the number of threads.
 BLOCK = 64
@@ -159,7 +159,7 @@ def _moments(total, nodes, cells, output, resolution):
         best = _scan(grid, tops, lattice, max(lattice.rows // 2 - 1, 0) if half else 0, output)
         _sum(total, nodes, grid, tops, lattice, half, best, output)
         resolved = abs(total[IMBALANCE]) <= MAX_IMBALANCE * total[NORM]
-        if resolved:
+        if resolved or lattice.full:
             break
         step *= math.sqrt(0.5)
     for k in range(1, SUMS):
