@@ -10,6 +10,7 @@ from attention_limits.sequence_multi_index.links.attention.deep import DeepAtten
 from attention_limits.sequence_multi_index.priors.mixture import binary
 from attention_limits.sequence_multi_index.readings import jump_and_error
 from attention_limits.sequence_multi_index.state_evolution.fixed_point import Steps, solve
+from attention_limits.sequence_multi_index.weak_recovery import turning
 from attention_limits.sequence_multi_index.weak_recovery.turning import turning_point
 
 pytestmark = pytest.mark.slow
@@ -60,3 +61,28 @@ def test_a_jump_that_some_replicas_do_not_have_is_missing():
     mean, error = jump_and_error(xr.Dataset({"jump": jumps}))
     np.testing.assert_allclose(mean, [0.345, np.nan])
     np.testing.assert_allclose(error, [0.005 * student(2), np.nan])
+
+
+@pytest.mark.parametrize("turn", [0.5, 1.0, 2.5, 5.0, np.inf])
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.3])
+def test_every_level_that_a_fall_could_reach_is_followed(turn, share):
+    """Alpha rises to a turn and falls by a share behind it: the fall is that of all levels, and so is the largest alpha."""
+
+    def alpha_at(level):
+        rise = 1.0 + 0.8 * min(level, turn)
+        return rise * (1.0 - share * min(max(level - turn, 0.0), 1.0))
+
+    everywhere = np.array([alpha_at(level) for level in turning.LEVELS])
+    followed = list(turning._followed(lambda number: everywhere[number]))
+    assert sorted(set(followed)) == followed
+    fell, fell_anywhere = (
+        np.any(values < (1.0 - turning.FALL) * np.maximum.accumulate(values))
+        for values in (everywhere[followed], everywhere)
+    )
+    assert fell == fell_anywhere
+    top = int(everywhere.argmax())
+    if turn == np.inf:
+        assert len(followed) <= len(turning.LEVELS) // 2 + 5
+    elif fell:
+        # The first level of the largest alpha that is followed is the largest one, or its neighbour.
+        assert abs(followed[int(everywhere[followed].argmax())] - top) <= 1
