@@ -38,7 +38,12 @@ def steps(monkeypatch):
             return Instability(1.0, 0.1, 1.0, 0.1, significant, np.eye(1)), 1.0
 
         monkeypatch.setattr(module, "branch_point", branch)
+        def with_halves(*given):
+            found, resolved = grows(*given)
+            return found, resolved, [found, found]
+
         monkeypatch.setattr(module, "instability_at", grows)
+        monkeypatch.setattr(module, "instability_and_halves", with_halves)
         at_zero = FirstThreshold(first, 0.01, 0.5, LAST, 1.0)
         monkeypatch.setattr(module, "first_threshold", lambda channel, nodes, prior: at_zero)
         return staircase(channel_of(DeepAttention(1.0)), NoNodes(), None, tolerance)
