@@ -38,6 +38,7 @@ def steps(monkeypatch):
             return Instability(1.0, 0.1, 1.0, 0.1, significant, np.eye(1)), 1.0
 
         monkeypatch.setattr(module, "branch_point", branch)
+
         def with_halves(*given):
             found, resolved = grows(*given)
             return found, resolved, [found, found]
