@@ -5,8 +5,8 @@ import numpy as np
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import COLORS, LAYER_COLORS, curve, points, present, realised_alpha, say_why
 
-# Entry of the legend for the open circles of state evolution and of GAMP.
-NOT_SETTLED = "one replica, not converged or resolved"
+# Entry of the legend for the open circles of state evolution and of GAMP: not converged, or too few outputs resolved.
+NOT_SETTLED = "one replica, not settled"
 
 
 def draw_layer(axes, theory, gamp, layer, names=(None, None), jump=np.nan, **look):

@@ -13,8 +13,10 @@ from attention_limits.plotting import (
     points,
     present,
     realised_alpha,
+    say_why,
 )
 from attention_limits.sequence_multi_index.figures.bayes import phases as diagram
+from attention_limits.sequence_multi_index.figures.shared import NOT_SETTLED
 from attention_limits.sequence_multi_index.readings import HARD, phases
 
 # Informed below uninformed: where both ends agree, the later one hides the other.
@@ -57,6 +59,7 @@ def draw(cubes):
         found = found.where(found < 2.0)
         flags = passed(gamp, "overlap").transpose("alpha", "replica").values
         points(axes, realised_alpha(gamp, found.alpha), found.values, flags, color, f"GAMP, {start} start", marker)
+        say_why(axes, NOT_SETTLED)
     dimension = specifications(cubes["phases_gamp"])["gamp"]["solver"]["dimension"]
     axes.set(
         xlabel=r"samples per dimension $\alpha = n/D$", ylabel="overlap with the teacher", xlim=(0.4, 1.35), ylim=(-0.03, 1.05),
@@ -67,5 +70,17 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """Where the hard phase ends; see the figure of all links."""
-    return diagram.numbers(cubes)
+    """Where the hard phase ends, see the figure of all links; the share of GAMP runs from a random estimate that do not converge.
+
+    In per cent: at the alpha next to the end of the hard phase, and at the next one.
+    """
+    found, gamp = diagram.numbers(cubes), cubes["phases_gamp"]
+    failed = 100.0 * (gamp.converged == 0).where(gamp.converged.notnull()).mean("replica").dropna("alpha")
+    late = failed.sel(alpha=failed.alpha >= found["easy"] - 1e-9) if np.isfinite(found["easy"]) else failed[:0]
+    for place, name in enumerate(("slow", "next")):
+        known = place < late.size
+        found |= {
+            name: float(late[place]) if known else np.nan,
+            f"{name}_alpha": float(late.alpha[place]) if known else np.nan,
+        }
+    return found

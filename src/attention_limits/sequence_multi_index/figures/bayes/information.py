@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import (
     BLACK,
@@ -13,8 +14,10 @@ from attention_limits.plotting import (
     mark_threshold,
     new_figure,
     present,
+    say_why,
     theory_points,
 )
+from attention_limits.sequence_multi_index.figures.shared import NOT_SETTLED
 from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
 
 
@@ -37,6 +40,7 @@ def _entropy(axes, cube):
     curve(axes, line.alpha, line.values, COLORS["uninformed"], "uninformed start", flags=flags)
     theory_points(axes, dashes.alpha, dashes.values, informed, COLORS["informed"], "informed start")
     axes.set(ylabel=r"entropy $h(Y|X)/D$ (nats)", title="two layers, no noise")
+    say_why(axes, NOT_SETTLED)
     axes.legend()
 
 
@@ -67,4 +71,22 @@ def _information(axes, cube):
     second.set(ylim=(0, 1.4), yticks=[0, 0.5, 1.0])
     second.set_ylabel("overlap $Q$", color=LAYER_COLORS[1])
     second.tick_params(axis="y", colors=LAYER_COLORS[1])
+    for panel in (axes, second):
+        say_why(panel, NOT_SETTLED)
     axes.legend(loc="lower right")
+
+
+def numbers(cubes):
+    """The mean entropy at the alpha next to one, of the scramblings with a finite one, and where the information leaves the line.
+
+    That is the alpha from which on it lies below that of independent outputs by more than two standard errors.
+    """
+    entropy, _ = _finite(cubes["fig1_learning_curve"].sel(estimator="state_evolution"))
+    information = present(cubes["noisy_attention"].mutual_information).transpose("alpha", "replica")
+    alpha, (mean, error) = information.alpha.values, mean_and_error(information.values, axis=1)
+    below = mean < mean[1] / alpha[1] * alpha - 2.0 * error
+    last = np.flatnonzero(~below)[-1] + 1
+    return {
+        "entropy": float(entropy.sel(alpha=1.0, method="nearest").mean()),
+        "leaves": float(alpha[last]) if last < len(alpha) else np.nan,
+    }

@@ -83,3 +83,13 @@ def _draw_transitions(axes, cube):
         points(axes, cube.omega.values, values, np.where(np.isfinite(values), jumps <= MAX_JUMP, np.nan), color, label)
         published_points(axes, theirs[:, 0], theirs[:, 1], color=color)
     axes.set(xlabel=r"weight $\omega$ of the positional part", ylabel=r"samples per dimension $\alpha$", ylim=(0, None))
+
+
+def numbers(cubes):
+    """omega of the curves, and the alpha above which the semantic solution has the smaller objective there, flagged or not."""
+    omega = specifications(cubes["erm_semantic"])["erm_state_evolution"]["model"]["omega"]
+    here = cubes["erm_transitions"].sel(criterion="energy").sel(omega=omega, method="nearest")
+    return {
+        "omega": omega,
+        "crossing": float(here.transition.mean("replica")),
+    }

@@ -1,5 +1,7 @@
 """Semantic solution of empirical risk minimisation for both positional targets of Cui et al. 2024."""
 
+import numpy as np
+
 from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import (
     BLUE,
@@ -14,6 +16,7 @@ from attention_limits.plotting import (
     present,
     published_points,
     realised_alpha,
+    sound_mean,
 )
 from attention_limits.sequence_multi_index.figures.papers import published
 
@@ -64,3 +67,19 @@ def _target(cube):
 def _only(array):
     """The only row of an array (alpha, replica, ...); the sign of a tied layer is free."""
     return array.isel({dim: 0 for dim in array.dims if dim not in ("alpha", "replica")})
+
+
+def numbers(cubes):
+    """The largest distance of the overlap of a data point from its line, in standard errors of both, and its alpha."""
+    found = {"off": np.nan, "off_alpha": np.nan}
+    for name in TARGETS:
+        lines, fits = (cubes[name].sel(estimator=f"erm_{method}") for method in ("state_evolution", "minimisation"))
+        (theory, own), (simulated, scatter) = (
+            sound_mean(abs(_only(part.overlap)).transpose("alpha", "replica"), passed(part, "overlap"))[:2]
+            for part in (lines, fits)
+        )
+        distance = np.abs(simulated - theory) / np.hypot(own, scatter)
+        if np.isfinite(distance).any() and not found["off"] >= np.nanmax(distance):
+            place = int(np.nanargmax(distance))
+            found = {"off": float(distance[place]), "off_alpha": float(cubes[name].alpha[place])}
+    return found

@@ -1,5 +1,8 @@
 """GAMP with averaged variances, with those of every sample, and relaxed belief propagation, at a small dimension."""
 
+import numpy as np
+
+from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.pipeline.cubes.readings import specifications
 from attention_limits.plotting import (
     BLACK,
@@ -51,4 +54,21 @@ def squared_cosines(cube, estimator):
     found = (part.cosine_trajectory.sel(layer=1) ** 2).transpose("iteration", "replica").values.copy()
     for column, done in zip(found.T, part.iterations.values.astype(int), strict=True):
         column[done:] = column[done - 1]
+    return found
+
+
+def numbers(cubes):
+    """Of the first and the last alpha, at the end: squared cosine of GAMP with averages minus that with all variances on the same
+    data, its standard error, and how far state evolution lies above GAMP with averages."""
+    cube, found = cubes["sample_variance"], {}
+    for name, place in (("low", 0), ("high", -1)):
+        part = cube.isel(alpha=place)
+        averages, single = (squared_cosines(part, estimator)[-1] for estimator in ("gamp", "gamp_sample_variance"))
+        mean, error = mean_and_error((averages - single)[:, None])
+        theory = part.overlap_trajectory.sel(estimator="state_evolution_trajectory", **_PAIR)
+        limit = float(present(theory, "iteration").isel(iteration=-1).mean())
+        found |= {
+            f"{name}_alpha": float(part.alpha), name: float(mean[0]), f"{name}_error": float(error[0]),
+            f"{name}_gap": limit - float(np.nanmean(averages)),
+        }  # fmt: skip
     return found

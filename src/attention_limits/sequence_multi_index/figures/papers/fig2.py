@@ -42,6 +42,13 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """Mean cosine of layer 1 at the end of gradient descent with the most samples, on the data that GAMP reads too."""
+    common = cubes["fig2_common"]
+    part = present(common.isel(alpha=-1).cosine_by_batch.sel(layer=1), "batch")
+    return {"descent_1": float(np.abs(part.isel(batch=-1)).mean())}
+
+
 def gamp_cosines(cube, layer):
     """|cos| by iteration, array (iterations, replicas), of a cube at one alpha.
 

@@ -1,6 +1,8 @@
 """Learning curve of three-layer attention: overlaps and errors against samples per dimension."""
 
-from attention_limits.pipeline.cubes.readings import specifications
+import numpy as np
+
+from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import (
     LAYER_COLORS,
     NARROW,
@@ -13,6 +15,9 @@ from attention_limits.plotting import (
 from attention_limits.sequence_multi_index.figures.papers.published import FIG3_ERRORS, FIG3_OVERLAPS
 from attention_limits.sequence_multi_index.figures.shared import draw_errors, draw_layer
 from attention_limits.sequence_multi_index.readings import layer_threshold
+
+# A layer counts as known above this overlap.
+_KNOWN = 0.99
 
 
 @house_style
@@ -47,5 +52,31 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """The thresholds of the three layers."""
-    return {f"alpha_{layer}": float(layer_threshold(cubes["fig3_staircase"], layer).mean()) for layer in (1, 2, 3)}
+    """The thresholds of the three layers, and from which alpha on all of them are known in state evolution.
+
+    At the largest alpha of GAMP, the share of its data sets that converge, in per cent, and the least mean overlap of a layer.
+    """
+    found = {f"alpha_{layer}": float(layer_threshold(cubes["fig3_staircase"], layer).mean()) for layer in (1, 2, 3)}
+    theory, gamp = (cubes["fig3_three_layers"].sel(estimator=name) for name in ("state_evolution", "gamp"))
+    least, least_gamp = (
+        _least_overlap(values.where(passed(part, "overlap") == 1).mean("replica"))
+        for part, values in ((theory, theory.overlap), (gamp, gamp.overlap / gamp.teacher_norm))
+    )
+    below = least.alpha.where(least < _KNOWN).max()
+    settled = (
+        gamp.converged.where(gamp.overlap.isel(layer=0, layer_star=0).notnull())
+        .dropna("alpha", how="all")
+        .isel(alpha=-1)
+    )
+    return found | {
+        "known": float(least.alpha.where(least.alpha > below).min()),
+        "last": float(settled.alpha),
+        "settled": 100.0 * float(settled.mean()),
+        "least": float(least_gamp.reindex(alpha=[settled.alpha.item()])[0]),
+    }
+
+
+def _least_overlap(overlap):
+    """The smallest overlap of a layer with its own teacher at each alpha that has one."""
+    own = [overlap.sel(layer=layer, layer_star=layer, drop=True) for layer in (1, 2, 3)]
+    return np.minimum(np.minimum(*own[:2]), own[2]).dropna("alpha")

@@ -29,6 +29,31 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """Largest mean change of an overlap in one step, with both channels; steps of the iteration, and where it is at 0.9."""
+    found = {}
+    for channel in _CHANNELS:
+        changes = [
+            np.abs(_change(cubes[f"{name}_{channel}_step"], layer, cubes[f"{name}_published_step"].alpha.values)[1])
+            for name, layers in (("fig1", (1,)), ("fig3", (1, 2)))
+            for layer in layers
+        ]
+        found[channel] = float(np.nanmax(np.concatenate(changes)))
+    path = cubes["fig1_published_iteration"].overlap_trajectory.sel(layer=1, layer_star=1)
+    early = path.sel(alpha=0.9, method="nearest").isel(iteration=-1)
+    return found | {"steps": float(path.iteration.max()), "early": float(early.max())}
+
+
+def _change(cube, layer, shown):
+    """alpha, mean change of the overlap of a layer in one step from the published one, and its error, at the alphas `shown`."""
+    start = np.array(specifications(cube)["published_map"]["solver"]["start"])
+    after = cube.overlap_trajectory.sel(layer=layer, layer_star=layer, iteration=1)
+    after = after.sel(alpha=shown, method="nearest").transpose("alpha", "replica")
+    before = [row[layer] for alpha in after.alpha.values for row in start if abs(row[0] - alpha) <= 1e-9]
+    mean, error = mean_and_error(after.values, axis=1)
+    return after.alpha.values, mean - before, error
+
+
 def _steps(axes, cubes, layers):
     """Change of the overlaps of `layers` in one step, beside each other where there are several layers and channels."""
     axes.axhspan(-_SCATTER, _SCATTER, color="0.92", linewidth=0, zorder=0)
@@ -36,16 +61,12 @@ def _steps(axes, cubes, layers):
     shown = cubes["published"].alpha.values
     places = np.linspace(-0.02, 0.02, len(layers) * len(cubes))
     for number, (channel, cube) in enumerate(cubes.items()):
-        start = np.array(specifications(cube)["published_map"]["solver"]["start"])
         marker, opacity, label = _CHANNELS[channel]
         for layer in layers:
-            after = cube.overlap_trajectory.sel(layer=layer, layer_star=layer, iteration=1)
-            after = after.sel(alpha=shown, method="nearest").transpose("alpha", "replica")
-            before = [row[layer] for alpha in after.alpha.values for row in start if abs(row[0] - alpha) <= 1e-9]
-            mean, error = mean_and_error(after.values, axis=1)
+            alpha, change, error = _change(cube, layer, shown)
             place, color = places[number * len(layers) + layers.index(layer)], LAYER_COLORS[layer]
             axes.errorbar(
-                after.alpha + place, mean - before, error, color=color, marker=marker, markersize=4,
+                alpha + place, change, error, color=color, marker=marker, markersize=4,
                 alpha=opacity, linestyle="none", capsize=2, elinewidth=1,
                 label=f"$Q_{{{layer}{layer}}}$, {label}",
             )  # fmt: skip

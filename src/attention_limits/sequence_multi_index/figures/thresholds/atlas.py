@@ -46,6 +46,15 @@ def draw(cubes):
     return figure
 
 
+def numbers(cubes):
+    """The largest threshold of the last layer, of all depths."""
+    found = []
+    for cube in (cubes["atlas_depth"], cubes["atlas_deep"]):
+        for depth in cube.depth.values:
+            found.append(float(layer_threshold_and_error(cube.sel(depth=depth), int(depth))[0]))
+    return {"deep": max((value for value in found if np.isfinite(value)), default=np.nan)}
+
+
 def _plain_log(axes):
     """A logarithmic axis with plain numbers at 1, 2 and 5."""
     axes.set_yscale("log", subs=[2, 5])

@@ -3,7 +3,17 @@
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
-from attention_limits.plotting import KEY, LAYER_COLORS, NARROW, curve, house_style, legend_below, new_figure, present
+from attention_limits.plotting import (
+    KEY,
+    LAYER_COLORS,
+    NARROW,
+    curve,
+    house_style,
+    legend_below,
+    new_figure,
+    present,
+    sound_mean,
+)
 from attention_limits.sequence_multi_index.figures.shared import draw_layer
 
 
@@ -39,5 +49,17 @@ def _whole(axes, cube, head):
 
 
 def numbers(cubes):
-    """The dimension of the data."""
-    return {"dimension": specifications(cubes["heads_split"])["gamp"]["solver"]["dimension"]}
+    """The dimension of the data; by how much GAMP lies below the theory of the first head at most, and at which alpha."""
+    cube, pair = cubes["heads_split"], {"layer": 1, "layer_star": 1, "drop": True}
+    theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
+    line, relative = (
+        sound_mean(
+            values.sel(**pair).transpose("alpha", "replica"), passed(part, "overlap").transpose("alpha", "replica")
+        )[0]
+        for part, values in ((theory, theory.overlap), (gamp, gamp.overlap / gamp.teacher_norm))
+    )
+    alpha, known = cube.alpha.values, np.isfinite(line)
+    below = np.interp(alpha, alpha[known], line[known], left=np.nan, right=np.nan) - relative if known.any() else line
+    place = int(np.nanargmax(below)) if np.isfinite(below).any() else 0
+    dimension = specifications(cube)["gamp"]["solver"]["dimension"]
+    return {"dimension": dimension, "below": float(below[place]), "below_alpha": float(alpha[place])}

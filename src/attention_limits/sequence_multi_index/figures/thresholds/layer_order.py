@@ -65,3 +65,16 @@ def _skip(axes, deep, rescaled):
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter("")
     axes.legend(loc="lower right")
+
+
+def numbers(cubes):
+    """Thresholds of layer 1 by depth, and the largest factor of layer 2 against the skip strength, with their errors."""
+    cube, deep = cubes["layer_order"], cubes["layer_order_skip"]
+    found = {}
+    for depth in cube.depth.values:
+        place, error = growth_threshold(cube.sel(depth=depth), 1)
+        found |= {f"depth_{depth:g}": float(place), f"depth_{depth:g}_error": float(error)}
+    factor, error = (values[..., 1] for values in growth_factors_at_threshold(deep, 1))
+    place = int(np.nanargmax(factor)) if np.isfinite(factor).any() else 0
+    found |= {"largest": factor[place], "largest_error": error[place], "largest_skip": deep.skip.values[place]}
+    return {name: float(value) for name, value in found.items()}

@@ -15,7 +15,9 @@ from attention_limits.plotting import (
     points,
     present,
     realised_alpha,
+    say_why,
 )
+from attention_limits.sequence_multi_index.figures.shared import NOT_SETTLED
 from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
 
 
@@ -74,4 +76,17 @@ def _learning_curve(axes, cube):
     mark_threshold(axes, first_threshold(2, 2), LAYER_COLORS[1], label="threshold")
     axes.set(xlabel=r"samples per dimension $\alpha = n/D$", ylabel="overlap, mean of the rows", ylim=(-0.03, 1.05))
     axes.set_title("rank two, $M = 2$")
+    say_why(axes, NOT_SETTLED)
     axes.legend(loc="lower right")
+
+
+def numbers(cubes):
+    """The largest rank that is computed, and the largest distance of a threshold from the formula, in standard errors."""
+    cube = cubes["atlas_rank"].transpose("rank", "tokens", ...)
+    mean, error = layer_threshold_and_error(cube, 1)
+    ranks, tokens = cube["rank"].values, cube.tokens.values
+    distance = np.abs(mean - first_threshold(ranks[:, None], tokens)) / error
+    return {
+        "rank": float(ranks.max()),
+        "distance": float(np.nanmax(distance)) if np.isfinite(distance).any() else np.nan,
+    }

@@ -2,8 +2,20 @@
 
 import numpy as np
 
+from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.pipeline.cubes.readings import passed, specifications
-from attention_limits.plotting import COLORS, KEY, MIDDLE, curve, house_style, new_figure, ordered_colors, present
+from attention_limits.plotting import (
+    COLORS,
+    KEY,
+    MIDDLE,
+    curve,
+    house_style,
+    new_figure,
+    ordered_colors,
+    present,
+    say_why,
+)
+from attention_limits.sequence_multi_index.figures.shared import NOT_SETTLED
 from attention_limits.sequence_multi_index.figures.thresholds.rank import draw_thresholds, small_width_threshold
 
 # Ranks of the exact thresholds; the last one stands for the limit.
@@ -51,9 +63,29 @@ def _thresholds(axes, cube):
 
 
 def _learning_curve(axes, cube, color):
+    rank, overlap, flags = _overlap(cube)
+    curve(axes, overlap.alpha.values / rank, overlap.values, color, f"rank {rank:g}", flags=flags.values)
+    say_why(axes, NOT_SETTLED)
+
+
+def _overlap(cube):
+    """Rank, mean overlap of the rows (alpha, replica), and its flags."""
     part = cube.sel(estimator="state_evolution") if "estimator" in cube.dims else cube
     rank = specifications(cube)["state_evolution"]["model"].get("rank") or 1
     rows = [part.overlap.sel(layer=row, layer_star=row, drop=True) for row in part.layer.values]
     overlap = present(sum(rows) / rank)
-    converged = passed(part, "overlap").sel(alpha=overlap.alpha).values
-    curve(axes, overlap.alpha.values / rank, overlap.values, color, f"rank {rank:g}", flags=converged)
+    overlap = overlap.transpose("alpha", "replica")
+    return rank, overlap, passed(part, "overlap").sel(alpha=overlap.alpha).transpose("alpha", "replica")
+
+
+def numbers(cubes):
+    """Overlap of the largest rank at half a sample per weight, its error, and from where on that of all ranks is one."""
+    overlaps = {name: _overlap(cubes[name]) for name in CURVES}
+    rank, overlap, flags = overlaps[CURVES[-1]]
+    half = overlap.sel(alpha=0.5 * rank, method="nearest").where(flags.sel(alpha=0.5 * rank, method="nearest") == 1)
+    mean, error = mean_and_error(half.values[None], axis=1)
+    known = []
+    for rank, overlap, flags in overlaps.values():
+        below = overlap.alpha.where((overlap.where(flags == 1) < 0.99).any("replica"), drop=True)
+        known.append(float(overlap.alpha.where(overlap.alpha > below.max()).min()) / rank if below.size else np.nan)
+    return {"half": float(mean[0]), "half_error": float(error[0]), "known": max(known)}

@@ -26,10 +26,20 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """By which factor each threshold falls from the fewest to the most tokens, and its largest change with beta, in per cent."""
+    """By which factor each threshold falls from the fewest to the most tokens, and its largest change with beta, in per cent.
+
+    The threshold of layer 1 at beta = 1 of two tokens in both panels, with its error.
+    """
     tokens, betas = (
         [layer_threshold_and_error(cube, layer)[0] for layer in (1, 2)]
         for cube in (cubes["atlas_tokens"].sel(depth=2), cubes["beta_thresholds"])
     )
     factors = {f"factor_{layer}": float(values[0] / values[-1]) for layer, values in zip((1, 2), tokens, strict=True)}
+    # Both cubes hold two tokens at beta = 1, on other nodes.
+    for name, cube in (
+        ("left", cubes["beta_thresholds"].sel(beta=1.0, method="nearest")),
+        ("right", cubes["atlas_tokens"].sel(depth=2, tokens=2)),
+    ):
+        mean, error = layer_threshold_and_error(cube, 1)
+        factors |= {name: float(mean), f"{name}_error": float(error)}
     return factors | {"change": 100.0 * max(float(np.nanmax(values) / np.nanmin(values)) - 1.0 for values in betas)}
