@@ -13,9 +13,11 @@ from attention_limits.plotting import (
     new_figure,
     present,
     published_points,
+    say_why,
     theory_points,
 )
 from attention_limits.sequence_multi_index.figures.papers.published import FIG1_OVERLAPS, FIG3_OVERLAPS
+from attention_limits.sequence_multi_index.figures.shared import NOT_SETTLED
 
 REGULARIZED = r"$\epsilon = 10^{-3}$ added to $V$"
 
@@ -39,6 +41,7 @@ def draw(cubes):
         theory_points(right, regularized.alpha.values, regularized.values, flags, LAYER_COLORS[layer])
     for axes, largest, title in ((left, 1.6, "two layers"), (right, 2.03, "three layers")):
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$", xlim=(0, largest), ylim=(-0.03, 1.05), title=title)
+    say_why((left, right), NOT_SETTLED)
     legend_below(figure, (right, left), ncols=5)
     left.set(ylabel=r"overlap with the teacher $Q$")
     return figure

@@ -15,7 +15,9 @@ from attention_limits.plotting import (
     points,
     present,
     realised_alpha,
+    say_why,
 )
+from attention_limits.sequence_multi_index.figures.shared import DOUBTFUL
 
 # Ends of the scale of ridges.
 RIDGES = (1e-3, 1.0)
@@ -55,6 +57,7 @@ def draw(cubes):
         axes.set(ylabel=f"cosine{of_layer} with the target, $m/\\sqrt{{q}}$", ylim=(0, 1.05))
     for axes, _ in panels:
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$", xlim=(0, 1.03 * float(cube.alpha.max())))
+    say_why([axes for axes, _ in panels], DOUBTFUL)
     legend_below(figure, left)
     return figure
 

@@ -16,7 +16,9 @@ from attention_limits.plotting import (
     points,
     present,
     realised_alpha,
+    say_why,
 )
+from attention_limits.sequence_multi_index.figures.shared import DOUBTFUL
 
 COLORS = {"logistic": BLUE, "hinge": VERMILLION, "square": GREEN}
 STYLES = (":", "-", "--", "-.")
@@ -44,10 +46,11 @@ def draw(cubes):
         left.plot([], [], color=color, label=f"{loss} loss")
     for style, ridge in zip(STYLES, cube.ridge.values, strict=False):
         left.plot([], [], style, color=KEY, label=f"$\\lambda = {ridge:g}$")
-    left.set(ylabel=r"cosine with the target, $m/\sqrt{q}$", ylim=(0, 1))
+    left.set(ylabel=r"cosine with the target, $m/\sqrt{q}$", ylim=(0.4, 1))
     right.set(ylabel="misclassification", ylim=(0, 0.5))
     for axes in panels:
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$", xlim=(0, None))
+    say_why(panels, DOUBTFUL)
     legend_below(figure, left)
     return figure
 

@@ -16,8 +16,10 @@ from attention_limits.plotting import (
     present,
     published_points,
     realised_alpha,
+    say_why,
 )
 from attention_limits.sequence_multi_index.figures.papers import published
+from attention_limits.sequence_multi_index.figures.shared import DOUBTFUL
 
 CONSTANT = "0.5"
 OVERLAPS = {"semantic": "overlap", "positional": "position_overlap"}
@@ -54,6 +56,7 @@ def draw(cubes):
     errors.set(ylabel=r"error on fresh data $\epsilon_\ell$", ylim=(0, None))
     for axes in (overlaps, objectives, errors):
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$")
+    say_why((overlaps, objectives, errors, phases), DOUBTFUL)
     legend_below(figure, (errors, phases))
     return figure
 

@@ -16,9 +16,11 @@ from attention_limits.plotting import (
     present,
     published_points,
     realised_alpha,
+    say_why,
     sound_mean,
 )
 from attention_limits.sequence_multi_index.figures.papers import published
+from attention_limits.sequence_multi_index.figures.shared import DOUBTFUL
 
 # Colour and published curve of each cube.
 TARGETS = {
@@ -53,6 +55,7 @@ def draw(cubes):
     published_points(panels[0], [], [], label="published")
     for axes, label in zip(panels, PANELS.values(), strict=True):
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$", ylabel=label, ylim=(0, None))
+    say_why(panels, DOUBTFUL)
     legend_below(figure, panels[0], ncols=5)
     return figure
 

@@ -136,7 +136,9 @@ def _draw_gamp(axes, cube):
             if not converged and finite.size:
                 last = finite[-1]
                 color = LAYER_COLORS[layer]
-                flagged_points(axes, cube.iteration.values[last], column[last], color)
+                flagged_points(
+                    axes, cube.iteration.values[last], column[last], color, "end of a run that did not converge"
+                )
 
 
 def _draw_descent(axes, cube, x, estimator):

@@ -4,7 +4,17 @@ import numpy as np
 
 from attention_limits.numerics.probability.power_laws import first_reached
 from attention_limits.pipeline.cubes.readings import passed, specifications
-from attention_limits.plotting import KEY, LAYER_COLORS, NARROW, curve, house_style, new_figure, points, present
+from attention_limits.plotting import (
+    KEY,
+    LAYER_COLORS,
+    NARROW,
+    curve,
+    house_style,
+    new_figure,
+    points,
+    present,
+    say_why,
+)
 
 # A layer with a larger overlap is learned.
 _LEARNED = 0.01
@@ -31,6 +41,7 @@ def draw(cubes):
         overlap = present(gamp.layer_overlap.sel(layer=free), "held")
         flags = passed(gamp, "layer_overlap").sel(held=overlap.held).values
         points(axes, 1.0 - overlap.held.values, overlap.values, flags, color, None)
+    say_why(axes, "one replica, not settled or not unique")
     axes.plot([], [], "o", color=KEY, markersize=4, label=f"GAMP, $D = {dimension}$")
     skip = specifications(cube)["held_overlap"]["model"]["skip"]
     axes.set(

@@ -15,7 +15,9 @@ from attention_limits.plotting import (
     points,
     present,
     realised_alpha,
+    say_why,
 )
+from attention_limits.sequence_multi_index.figures.shared import NOT_SETTLED
 from attention_limits.sequence_multi_index.readings import layer_threshold_and_error, recovery_and_error
 
 # Spectrum: line and marker.
@@ -92,6 +94,7 @@ def _learning_curve(axes, cubes):
         points(axes, realised_alpha(gamp, found.alpha), found.values, settled, LAYER_COLORS[layer], None)
         mean, error = layer_threshold_and_error(words, layer)
         mark_threshold(axes, mean.item(), LAYER_COLORS[layer], error.item())
+    say_why(axes, NOT_SETTLED)
     axes.plot([], [], "o", color="0.3", markersize=4, label="GAMP")
     dimension = specifications(words)["gamp"]["solver"]["dimension"]
     axes.set(

@@ -4,21 +4,24 @@ import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import (
-    BLUE,
+    BLACK,
+    GREEN,
     KEY,
     LAYER_COLORS,
     ORANGE,
     PURPLE,
-    VERMILLION,
     WIDE,
     curve,
     house_style,
     new_figure,
     present,
+    say_why,
 )
+from attention_limits.sequence_multi_index.figures.shared import NOT_SETTLED
 from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
 
-KINDS = {"atlas_heads": ("tied", BLUE), "atlas_untied_multi_head": ("queries and keys", VERMILLION)}
+# Blue and vermilion are the heads of the other panels.
+KINDS = {"atlas_heads": ("tied", GREEN), "atlas_untied_multi_head": ("queries and keys", BLACK)}
 
 
 @house_style
@@ -39,6 +42,7 @@ def draw(cubes):
     learned.set_title("two heads, learned readout")
     for axes in (fixed, learned):
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$", ylabel="overlap with the teacher", ylim=(-0.03, 1.05))
+        say_why(axes, NOT_SETTLED)
         axes.legend(loc="upper left")
     return figure
 

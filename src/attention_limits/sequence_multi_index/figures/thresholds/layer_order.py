@@ -36,7 +36,9 @@ def _growth(axes, cube):
             continue
         x, color = cube.branch_alpha.transpose("held", "replica"), LAYER_COLORS[layer]
         resolved = passed(cube.sel(layer=layer), "growth_factor").transpose("held", "replica") == 1
-        flagged_points(axes, x.where(~resolved).values.ravel(), factor.values.ravel(), color)
+        flagged_points(
+            axes, x.where(~resolved).values.ravel(), factor.values.ravel(), color, "one replica, too few nodes"
+        )
         x, factor = x.where(resolved), factor.where(resolved)
         axes.plot(x.values, factor.values, color=color, **THIN)
         means = (part.mean("replica", skipna=False) for part in (x, factor))

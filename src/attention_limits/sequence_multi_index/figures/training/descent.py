@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import (
     COLORS,
@@ -13,8 +14,10 @@ from attention_limits.plotting import (
     points,
     present,
     realised_alpha,
+    say_why,
 )
 from attention_limits.sequence_multi_index.figures.papers.fig2 import gamp_cosines
+from attention_limits.sequence_multi_index.figures.shared import NOT_SETTLED
 
 _WAYS = {
     "batch_reuse_sgd": (COLORS["descent"], "s", "gradient descent, batches of the data used several times"),
@@ -40,6 +43,12 @@ def draw(cubes):
         part = cube.sel(estimator=name)
         part = part.sel(alpha=present(part.realised_alpha).alpha)
         last = _gamp(part) if name == "gamp" else _descent(part)
+        if name == "online_sgd":
+            # It reads as many sequences at every alpha: one mean over all data sets.
+            mean, error = mean_and_error(np.where(last[1] == 1, last[0], np.nan).ravel())
+            axes.axhspan(mean - error, mean + error, color=color, alpha=0.3, linewidth=0, zorder=1)
+            axes.axhline(mean, color=color, linewidth=1.2, label=label.format(f"{fresh:g}"), zorder=1.5)
+            continue
         points(axes, realised_alpha(part, part.alpha), *last, color, label.format(f"{fresh:g}"), marker)
     axes.set(
         xlabel=r"samples per dimension $\alpha = n/D$", ylabel=r"$|\cos(W, W^\star)|$", ylim=(-0.03, 1.05),
@@ -48,6 +57,7 @@ def draw(cubes):
     # Mean |cos| of a random vector at large D.
     axes.axhline(np.sqrt(2.0 / (np.pi * dimension)), color="0.5", linestyle=":", linewidth=1, label="random vector")
     axes.set_xlim(0, 1.05 * float(theory.alpha.max()))
+    say_why(axes, NOT_SETTLED)
     legend_below(figure, axes, ncols=1)
     return figure
 
