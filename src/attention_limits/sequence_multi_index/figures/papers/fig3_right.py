@@ -44,17 +44,14 @@ def draw(cubes):
 def numbers(cubes):
     """How many epochs the half-way time of the weights of layer 1 is before that of layer 2, mean over seeds.
 
-    Least and most of all learning rates, for the large and for the small embedding; the least and the most test accuracy at the
-    end, and that of the most frequent class.
+    The least of all learning rates for the large embedding, the most for the small one; the least and the most test accuracy at
+    the end, and that of the most frequent class.
     """
     cube = cubes["fig3_trec"]
     later = cube.sel(layer=2) - cube.sel(layer=1)
     weights = later.weight_half_time.mean("replica")
-    ends = cube.embedding_std.max(), cube.embedding_std.min()
-    found = {}
-    for name, scale in zip(("large", "small"), ends, strict=True):
-        part = weights.sel(embedding_std=scale)
-        found |= {f"{name}_least": part.min(), f"{name}_most": part.max()}
+    large, small = (weights.sel(embedding_std=end(cube.embedding_std)) for end in (np.max, np.min))
+    found = {"large_least": large.min(), "small_most": small.max()}
     test = cube.test_accuracy.isel(epoch=-1).mean("replica")
     found |= {"test_least": test.min(), "test_most": test.max(), "majority": cube.majority_accuracy.mean()}
     return {name: float(value) for name, value in found.items()}

@@ -50,6 +50,6 @@ def numbers(cubes):
     both = last.notnull().all("depth")
     known = cube.alpha.where(both & (last > _KNOWN).all("depth"))
     unlearned = cube.alpha.where(both & (shallow < 1.0 - _KNOWN).all("depth"))
-    late = 100.0 * cube.resolved.sel(alpha=cube.alpha >= 2.0)
+    late = 100.0 * cube.resolved.where(cube.alpha >= 2.0)
     ends = {"known": known.min(), "unlearned": unlearned.max(), "least": late.min(), "most": late.max()}
     return {name: float(end) for name, end in ends.items()}

@@ -9,6 +9,9 @@ from attention_limits.sequence_multi_index.readings import growth_factors_at_thr
 # Replicas of a depth are thin lines, their means a thick one.
 THIN = {"linewidth": 0.5, "alpha": 0.4}
 
+# Depths whose thresholds the notes give.
+_DEPTHS = (3, 4, 5)
+
 
 @house_style
 def draw(cubes):
@@ -73,9 +76,10 @@ def numbers(cubes):
     """Thresholds of layer 1 by depth, and the largest factor of layer 2 against the skip strength, with their errors."""
     cube, deep = cubes["layer_order"], cubes["layer_order_skip"]
     found = {}
-    for depth in cube.depth.values:
-        place, error = growth_threshold(cube.sel(depth=depth), 1)
-        found |= {f"depth_{depth:g}": float(place), f"depth_{depth:g}_error": float(error)}
+    for depth in _DEPTHS:
+        known = depth in cube.depth
+        place, error = growth_threshold(cube.sel(depth=depth), 1) if known else (np.nan, np.nan)
+        found |= {f"depth_{depth}": float(place), f"depth_{depth}_error": float(error)}
     factor, error = (values[..., 1] for values in growth_factors_at_threshold(deep, 1))
     place = int(np.nanargmax(factor)) if np.isfinite(factor).any() else 0
     found |= {"largest": factor[place], "largest_error": error[place], "largest_skip": deep.skip.values[place]}
