@@ -36,6 +36,17 @@ def test_solution_is_a_fixed_point(name, ratio, fraction):
     assert 0 < found.mmse[1] < found.mmse[0] < 1
 
 
+@pytest.mark.parametrize("name", ["linear", "softmax", "hardmax", "hardmax_published"])
+def test_points_of_a_curve_do_not_depend_on_each_other(name):
+    """Bit for bit: chunks and workers change no digit."""
+    channel, alpha = make_channel(name, 2), np.linspace(0.0, 1.5, 40)
+    together = solve(channel, 0.5, alpha)
+    for part in (slice(0, 1), slice(3, 31, 3), slice(20, 40)):
+        alone = solve(channel, 0.5, alpha[part])
+        for field in ("mmse", "noise", "informed", "informed_noise", "unique"):
+            np.testing.assert_array_equal(getattr(alone, field), getattr(together, field)[part])
+
+
 @pytest.mark.parametrize("name", ["linear", "softmax", "hardmax"])
 def test_iteration_from_no_information_arrives_there(name):
     channel, ratio, V = make_channel(name, 2), 0.5, 1.0

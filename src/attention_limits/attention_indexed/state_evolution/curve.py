@@ -98,13 +98,15 @@ def followed(channel: Channel, prior: Prior | float, smallest: float, largest: f
     equations, _ = law_of_small_errors(channel, prior.Q)
     while equations == 0 and curve(channel, prior, last).alpha <= largest and last > _SMALLEST_FOLLOWED:
         last *= 1e-3
-    noise = np.geomspace(first, last, max(3, int(_PER_DECADE * np.log10(first / last))))
+    # Nodes at fixed places: the brackets of a point, and so its last digits, do not depend on the other points.
+    low, high = np.floor(_PER_DECADE * np.log10(last)), np.ceil(_PER_DECADE * np.log10(first))
+    noise = 10.0 ** (np.arange(high, low - 1.0, -1.0) / _PER_DECADE)
     noise = np.unique(np.append(noise, _turns(channel, prior, noise)))
     return curve(channel, prior, noise[::-1])
 
 
 def _turns(channel, prior, noise):
-    """The D (...) at which alpha(D) has an extreme between the nodes `noise` (n,), in falling order."""
+    """The D (...) at which alpha(D) has an extreme between the nodes `noise` (n,), which fall; in falling order."""
 
     def logarithm(log_noise):
         return float(np.log(curve(channel, prior, np.exp(log_noise)).alpha))

@@ -14,7 +14,7 @@ import functools
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import BarycentricInterpolator
+from numpy.polynomial import Chebyshev
 
 from attention_limits.attention_indexed.channels.hardmax.output import HardmaxOutput
 from attention_limits.attention_indexed.channels.hardmax.pair_kernels import (
@@ -60,11 +60,10 @@ def information(ratio, published: bool = False):
 
 @functools.cache
 def _table(published):
-    angles = np.pi * (np.arange(_POINTS) + 0.5) / _POINTS
-    points = 0.5 * _LARGEST * (1.0 - np.cos(angles))
-    values = np.log([information_integral(np.expm1(x), published) for x in points])
-    # The known weights of Chebyshev points: scipy computes them in a random order, so their last bits differ each time.
-    table = BarycentricInterpolator(points, values, wi=(-1.0) ** np.arange(_POINTS) * np.sin(angles))
+    def logarithms(points):
+        return np.log([information_integral(np.expm1(x), published) for x in points])
+
+    table = Chebyshev.interpolate(logarithms, _POINTS - 1, (0.0, _LARGEST))
     return table, float((table(_LARGEST) - table(_LARGEST - 0.1)) / 0.1) if published else -0.5
 
 
