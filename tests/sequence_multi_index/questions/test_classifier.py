@@ -210,10 +210,14 @@ def test_gradient_and_training_are_those_with_all_padding(padding):
     assert np.abs(path.attention[-1] - start.attention).max() > 0.1
 
 
-def test_answers_to_many_questions_are_those_to_each(parameters):
-    """More tokens than a pass takes together."""
-    tokens, labels = random_questions(500, 7, 9, np.random.default_rng(9))
-    assert np.sum(tokens != PADDING) > 3 * training_kernels.TOGETHER
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+def test_answers_to_many_questions_are_those_to_each(depth):
+    """The products of words, sent through the layers, against the tokens themselves; keys carry a bias."""
+    rng = np.random.default_rng(9)
+    architecture = dataclasses.replace(ARCHITECTURE, depth=depth, key_bias=True)
+    parameters = classifier.initial_parameters(architecture, 9, 3, rng)
+    parameters = parameters._replace(key_bias=rng.standard_normal((depth, 4)).astype(np.float32))
+    tokens, labels = random_questions(500, 7, 9, rng)
     questions = classifier.packed(tokens, labels, FORWARD)
     right, loss = training_kernels.answers(parameters, np.float32(SKIP), *questions)
     assert right == np.mean(reference_logits(parameters, tokens).argmax(axis=1) == labels)

@@ -119,7 +119,7 @@ def logits(parameters, tokens, forward):
     """
     tokens, offsets, *_ = questions = packed(tokens, np.zeros(len(tokens)), forward)
     kept = classifier_kernels.space(parameters, *_sizes(questions))
-    classifier_kernels.forward(parameters, np.float32(forward.skip), tokens, offsets, parameters.embedding[:0], kept)
+    classifier_kernels.forward(parameters, np.float32(forward.skip), tokens, offsets, kept)
     return kept.logits
 
 

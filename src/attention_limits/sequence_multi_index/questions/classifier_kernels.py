@@ -70,7 +70,7 @@ def space(theta, questions, tokens, longest):
 
 
 @njit
-def _take(table, tokens, out):
+def take(table, tokens, out):
     """out[a] = table[tokens[a]]; a loop over the entries is four times as fast as the assignment of rows."""
     for a in range(len(tokens)):
         row = tokens[a]
@@ -79,7 +79,7 @@ def _take(table, tokens, out):
 
 
 @njit
-def _add(x, row, count):
+def add(x, row, count):
     """Add `row` to the first `count` rows of x."""
     for a in range(count):
         for e in range(len(row)):
@@ -87,7 +87,7 @@ def _add(x, row, count):
 
 
 @njit(fastmath=FAST, error_model="numpy")
-def _look(keys, looks, start, stop, scale):
+def look(keys, looks, start, stop, scale):
     """looks[a, b - start] = softmax_b(scale k_a . k_b) of the tokens a and b of a question, from `start` to `stop` - 1."""
     for b in range(start, stop, 4):
         # Four products share the loads of a key. Behind the last token it is repeated.
@@ -121,7 +121,7 @@ def _look(keys, looks, start, stop, scale):
 
 
 @njit(fastmath=FAST, error_model="numpy")
-def _mix(x, looks, start, stop, skip, out):
+def mix(x, looks, start, stop, skip, out):
     """out_a = c x_a + sum_b looks[a, b - start] x_b for the tokens of a question."""
     for a in range(start, stop):
         for e in range(x.shape[1]):
@@ -147,31 +147,26 @@ def _pool(x, looks, start, stop, skip, share, pooled):
 
 
 @njit(inline="always")
-def forward(theta, skip, tokens, offsets, first_keys, kept):
+def forward(theta, skip, tokens, offsets, kept):
     """Fill `kept` for packed questions: numbers `tokens` (N,) and `offsets` (n + 1,); its arrays may be longer.
 
     `theta` are `Parameters`, `skip` is c.
-    first_keys (size, hidden) are the keys of every token in the first layer, without the bias; where it has no rows, they are
-    computed for the tokens of the questions.
     """
     layers, _, hidden = theta.attention.shape
     count, scale = offsets[-1], np.float32(1.0 / math.sqrt(hidden))
-    _take(theta.embedding, tokens[:count], kept.inputs[0])
+    take(theta.embedding, tokens[:count], kept.inputs[0])
     for layer in range(layers):
         x, keys, looks = kept.inputs[layer], kept.keys[layer], kept.looks[layer]
-        if layer == 0 and len(first_keys):
-            _take(first_keys, tokens[:count], keys)
-        else:
-            np.dot(x[:count], theta.attention[layer], keys[:count])
+        np.dot(x[:count], theta.attention[layer], keys[:count])
         if theta.key_bias.size:
-            _add(keys, theta.key_bias[layer], count)
+            add(keys, theta.key_bias[layer], count)
         for q in range(len(offsets) - 1):
             start, stop = offsets[q], offsets[q + 1]
-            _look(keys, looks, start, stop, scale)
+            look(keys, looks, start, stop, scale)
             if layer < layers - 1:
-                _mix(x, looks, start, stop, skip, kept.inputs[layer + 1])
+                mix(x, looks, start, stop, skip, kept.inputs[layer + 1])
             else:
                 _pool(x, looks, start, stop, skip, kept.share, kept.pooled[q])
     questions = len(offsets) - 1
     np.dot(kept.pooled[:questions], theta.readout, kept.logits[:questions])
-    _add(kept.logits, theta.bias, questions)
+    add(kept.logits, theta.bias, questions)

@@ -78,7 +78,7 @@ def _pool_back(x, share, d_pooled, start, stop, d_looks, d_x):
 
 @njit(fastmath=FAST, error_model="numpy")
 def _mix_back(x, looks, d_out, start, stop, skip, d_looks, d_x):
-    """The gradients of `_mix`: in the attention of a question, and in x at constant attention."""
+    """The gradients of `mix`: in the attention of a question, and in x at constant attention."""
     for b in range(start, stop):
         for e in range(x.shape[1]):
             d_x[b, e] = skip * d_out[b, e]
@@ -92,7 +92,7 @@ def _mix_back(x, looks, d_out, start, stop, skip, d_looks, d_x):
 
 @njit(fastmath=FAST, error_model="numpy")
 def _look_back(keys, looks, start, stop, scale, d_looks, d_keys):
-    """The gradient of `_look` in the keys of a question; `d_looks` becomes the gradient in the scores."""
+    """The gradient of `look` in the keys of a question; `d_looks` becomes the gradient in the scores."""
     length = stop - start
     for a in range(length):
         mean = ZERO
@@ -146,7 +146,7 @@ def mean_loss(theta, skip, tokens, offsets, labels, kept, slopes, gradient):
 
     Its part in the embedding is added. `theta`, `skip`, `tokens`, `offsets` and `kept` as in `forward`; `slopes` are scratch.
     """
-    forward(theta, skip, tokens, offsets, theta.embedding[:0], kept)
+    forward(theta, skip, tokens, offsets, kept)
     total = 0.0
     for q in range(len(labels)):
         total += residual(kept.logits[q], labels[q])

@@ -12,8 +12,6 @@ from attention_limits.sequence_multi_index.questions import classifier_kernels a
 from attention_limits.sequence_multi_index.questions import gradient_kernels
 
 EPSILON = np.float32(1e-8)
-# Tokens that a pass over many questions takes together: their activations stay in the second cache.
-TOGETHER = 512
 
 
 @njit
@@ -73,33 +71,62 @@ def descend(theta, gradient, numbers, skip, tokens, offsets, labels, longest, or
                 gradient.embedding[own[a], e] = np.float32(0.0)
 
 
+@njit(fastmath=passes.FAST, error_model="numpy")
+def _share_below(looks, share, length, skip, out):
+    """out_b = c share_b + sum_a looks[a, b] share_a: the weights of a layer's inputs from those of its `length` outputs."""
+    for b in range(length):
+        out[b] = skip * share[b]
+    for a in range(length):
+        for b in range(length):
+            out[b] += looks[a, b] * share[a]
+
+
+@njit(fastmath=passes.FAST, error_model="numpy")
+def _logits(scores, bias, tokens, share, out):
+    """out = bias + sum_b share_b scores[tokens[b]]."""
+    out[:] = bias
+    for b in range(len(tokens)):
+        for k in range(len(out)):
+            out[k] += share[b] * scores[tokens[b], k]
+
+
 @njit
 def answers(theta, skip, tokens, offsets, labels, longest):
     """Share of right answers to packed questions, and mean cross entropy in nats; both are NaN if a score is no finite number.
 
     `theta`, `skip`, `tokens`, `offsets`, `labels` and `longest` as in `descend`.
+
+    The tokens x_l of layer l are A_l ... A_1 x_0 with A = c + S. So its keys x_l W are A_l ... A_1 (x_0 W), and the scores
+    are those of x_0 with weights: products with W and with the readout are made once for each word, not for each token.
     """
-    count = len(labels)
-    kept = passes.space(theta, TOGETHER, TOGETHER + longest, longest)
-    own_offsets = np.empty(TOGETHER + 1, dtype=np.int64)
-    # Most tokens occur in many questions.
-    first_keys = np.dot(theta.embedding, theta.attention[0])
-    right, loss, first = 0.0, 0.0, 0
-    while first < count:
-        last = first + 1
-        while last < count and last < first + TOGETHER and offsets[last + 1] - offsets[first] <= TOGETHER:
-            last += 1
-        own = tokens[offsets[first] : offsets[last]]
-        for q in range(first, last + 1):
-            own_offsets[q - first] = offsets[q] - offsets[first]
-        passes.forward(theta, skip, own, own_offsets[: last - first + 1], first_keys, kept)
-        for q in range(first, last):
-            scores, best = kept.logits[q - first], 0
-            for a in range(len(scores)):
-                best = a if scores[a] > scores[best] else best
-                if not math.isfinite(scores[a]):
-                    right = np.nan
-            right += best == labels[q]
-            loss += gradient_kernels.residual(scores, labels[q])
-        first = last
-    return right / count, loss / count
+    layers, _, hidden = theta.attention.shape
+    scale, right, loss = np.float32(1.0 / math.sqrt(hidden)), 0.0, 0.0
+    words = np.empty((layers, len(theta.embedding), hidden), dtype=np.float32)
+    for layer in range(layers):
+        np.dot(theta.embedding, theta.attention[layer], words[layer])
+    scores = np.dot(theta.embedding, theta.readout)
+    keys = np.empty((2, longest, hidden), dtype=np.float32)
+    looks = np.empty((layers, longest, longest), dtype=np.float32)
+    share, logits = np.empty((2, longest), dtype=np.float32), np.empty(len(theta.bias), dtype=np.float32)
+    for q in range(len(labels)):
+        own = tokens[offsets[q] : offsets[q + 1]]
+        length = len(own)
+        for layer in range(layers):
+            passes.take(words[layer], own, keys[0])
+            for before in range(layer):
+                passes.mix(keys[before % 2], looks[before], 0, length, skip, keys[(before + 1) % 2])
+            if theta.key_bias.size:
+                passes.add(keys[layer % 2], theta.key_bias[layer], length)
+            passes.look(keys[layer % 2], looks[layer], 0, length, scale)
+        share[layers % 2] = np.float32(1.0 / length)
+        for layer in range(layers - 1, -1, -1):
+            _share_below(looks[layer], share[(layer + 1) % 2], length, skip, share[layer % 2])
+        _logits(scores, theta.bias, own, share[0], logits)
+        best = 0
+        for a in range(len(logits)):
+            best = a if logits[a] > logits[best] else best
+            if not math.isfinite(logits[a]):
+                right = np.nan
+        right += best == labels[q]
+        loss += gradient_kernels.residual(logits, labels[q])
+    return right / len(labels), loss / len(labels)
