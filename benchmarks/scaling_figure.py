@@ -1,6 +1,7 @@
 """The growth of the cost as a figure: one panel per kind of size, log-log, with the fitted power laws."""
 
 import math
+import re
 import textwrap
 
 import numpy as np
@@ -34,7 +35,8 @@ def draw(growths, path):
             color=BLUE,
         )
         law = np.exp(np.mean(np.log(median)) + fit.exponent * (np.log(size) - np.mean(np.log(size))))
-        words = textwrap.fill(fit.what, 30)
+        # A line never ends inside of a formula: no-break spaces.
+        words = textwrap.fill(re.sub(" ([=×]) ", "\u00a0\\1\u00a0", fit.what), 30)
         if np.abs(np.log(median / law)).max() < math.log(STRAIGHT):
             axes.plot(size, law, color=KEY, linewidth=1, zorder=1)
             # Adding zero removes the sign of a zero.

@@ -4,6 +4,7 @@ import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import (
+    KEY,
     LAYER_COLORS,
     NARROW,
     house_style,
@@ -30,10 +31,10 @@ def draw(cubes):
     theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
     for layer in (3, 1, 2):
         name = f"$Q_{{{layer}{layer}}}$"
-        draw_layer(axes, theory, gamp, layer, (f"{name}, state evolution", f"{name}, GAMP $D={dimension}$"))
-        published_points(
-            axes, FIG3_OVERLAPS[:, 0], FIG3_OVERLAPS[:, layer], color=LAYER_COLORS[layer], label=f"{name}, published"
-        )
+        draw_layer(axes, theory, gamp, layer, (f"{name}, state evolution", None))
+        published_points(axes, FIG3_OVERLAPS[:, 0], FIG3_OVERLAPS[:, layer], color=LAYER_COLORS[layer])
+    axes.plot([], [], "o", color=KEY, markersize=4, label=f"GAMP, $D = {dimension}$")
+    published_points(axes, [], [], label="published")
     order = (3, 1, 2)
     boundaries = [float(layer_threshold(onset, layer).mean()) for layer in order]
     names = ("nothing", "layer 3 learned", "and layer 1", "all three")
@@ -45,8 +46,7 @@ def draw(cubes):
     bottom.set(
         xlabel=r"samples per dimension $\alpha = n/D$", ylabel="generalisation error", yscale="log", ylim=(1e-3, 1)
     )
-    # One column for each layer.
-    legend_below(figure, axes, ncols=3, key=lambda name: name.partition(",")[0])
+    legend_below(figure, axes, ncols=2)
     bottom.legend(loc="lower left")
     return figure
 
