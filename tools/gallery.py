@@ -37,7 +37,7 @@ All figures share one grammar:
 | short dash | theory at a single point |
 | faint open circle | one replica that fails a [flag](accuracy.md#flags); it is in no mean |
 | cross | published value; its bar is the published standard deviation |
-| triangle on the axis | threshold |
+| triangle on the axis | threshold; an open one is another kind of threshold, which the legend names |
 | upward arrow | lower bound, such as the length of runs that did not escape |
 | colours | layers 1, 2, 3: vermilion (orange-red), blue, green; content vermilion, positions blue; Bayes-optimal black |
 | dark to light | small to large values of a parameter |

@@ -1,9 +1,9 @@
 """The grammar of all figures: widths, colours by meaning, lines, symbols, thresholds, legends.
 
 A line is theory, a filled symbol a simulation, both with one standard error. A faint open circle is a replica that fails a
-flag: no line joins it, and no mean contains it. A cross is a published value, a triangle on the axis a threshold. A short dash
-is theory at a single point, an upward arrow a lower bound. A filled symbol on a line, or for a threshold, is theory on a coarse
-grid. A thin pale line is one run.
+flag: no line joins it, and no mean contains it. A cross is a published value, a triangle on the axis a threshold, an open
+triangle a threshold of another kind. A short dash is theory at a single point, an upward arrow a lower bound. A filled symbol
+on a line, or for a threshold, is theory on a coarse grid. A thin pale line is one run.
 """
 
 import functools
