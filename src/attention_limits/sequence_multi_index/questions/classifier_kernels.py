@@ -80,7 +80,7 @@ def take(table, tokens, out):
 
 @njit
 def add(x, row, count):
-    """Add `row` to the first `count` rows of x."""
+    """Add `row` to the first `count` rows of `x`."""
     for a in range(count):
         for e in range(len(row)):
             x[a, e] += row[e]
@@ -88,7 +88,10 @@ def add(x, row, count):
 
 @njit(fastmath=FAST, error_model="numpy")
 def look(keys, looks, start, stop, scale):
-    """looks[a, b - start] = softmax_b(scale k_a . k_b) of the tokens a and b of a question, from `start` to `stop` - 1."""
+    """looks[a, b - start] = softmax_b(scale k_a . k_b) of the tokens a and b of a question, from `start` to `stop` - 1.
+
+    `keys` are (N, hidden), `looks` (N, longest question), written.
+    """
     for b in range(start, stop, 4):
         # Four products share the loads of a key. Behind the last token it is repeated.
         second, third, fourth = min(b + 1, stop - 1), min(b + 2, stop - 1), min(b + 3, stop - 1)
@@ -122,7 +125,10 @@ def look(keys, looks, start, stop, scale):
 
 @njit(fastmath=FAST, error_model="numpy")
 def mix(x, looks, start, stop, skip, out):
-    """out_a = c x_a + sum_b looks[a, b - start] x_b for the tokens of a question."""
+    """out_a = c x_a + sum_b looks[a, b - start] x_b for the tokens a and b of a question, from `start` to `stop` - 1.
+
+    `x` and `out` are (N, anything), `skip` is c.
+    """
     for a in range(start, stop):
         for e in range(x.shape[1]):
             out[a, e] = skip * x[a, e]

@@ -1,6 +1,6 @@
 """Training of the question classifier by AdamW, and its answers to many questions.
 
-Questions are packed as in `classifier_kernels`; the sources are those of `classifier`.
+Questions are packed as in `classifier_kernels`. The model is that of Troiani et al. 2025 (arXiv:2502.00901, Figure 3, right).
 """
 
 import math

@@ -149,9 +149,8 @@ class _Map:
         """Whether all free rows are recovered."""
         return bool(np.min(self._free_logs(coordinates), initial=np.inf) >= -np.log(RECOVERED))
 
-    def image(self, q_hat, largest, nodes):
-        """alpha E sum_a g_a g_a^T at the overlap of a precision `q_hat`, (P, P); not finite where the channel breaks."""
-        overlap = self.prior.overlap(q_hat, largest)
+    def image(self, overlap, nodes):
+        """alpha E sum_a g_a g_a^T at an overlap, both (P, P); not finite where the channel breaks."""
         averages = channel_averages(self.channel, overlap, nodes, self.settings.regularization, self.prior)
         return self.alpha * self.prior.within(symmetrized(self.channel.symmetry(self.prior), averages.information))
 
@@ -161,10 +160,10 @@ class _Map:
         hint = settings.side_information / (1.0 - settings.side_information) * np.eye(rows)
 
         def step(coordinates):
-            q_hat = from_coordinates(coordinates, rows)
-            if is_frozen(self.channel.link, self.prior, self.prior.overlap(q_hat, largest)):
+            overlap = self.prior.overlap(from_coordinates(coordinates, rows), largest)
+            if is_frozen(self.channel.link, self.prior, overlap):
                 return to_coordinates(np.eye(rows) / (1.0 - largest), steps.seed_overlap, largest)
-            image = self.image(q_hat, largest, nodes)
+            image = self.image(overlap, nodes)
             if not np.all(np.isfinite(image)):
                 return np.full_like(coordinates, np.nan)
             return self.hold(to_coordinates(clip_spectrum(image, 0.0, np.inf) + hint, steps.seed_overlap, largest))
@@ -208,7 +207,7 @@ class _Map:
             q_hat = from_coordinates(found.value, rows, self.steps.seed_overlap)
 
             def image(precision):
-                return self.image(precision, largest, nodes)
+                return self.image(self.prior.overlap(precision, largest), nodes)
 
             up, response = lifted(self.channel, self.alpha, nodes, q_hat, unlearned, self.prior, image)
             if up is None and response > UNSTABLE:
