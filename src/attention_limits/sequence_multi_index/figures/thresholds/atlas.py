@@ -17,7 +17,7 @@ SEPARATED = 2.0
 # Points of layers that are not separated stand side by side, this fraction of the width of the axis apart.
 APART = 0.025
 VARIANTS = {
-    "atlas_untied": ("heads", "untied, H = {:g}"),
+    "atlas_untied": ("heads", "untied scores, H = {:g}"),
     "atlas_heads": ("heads", "mean of softmaxes, H = {:g}"),
     "atlas_sequence": ("depth", "sequence output, L = {:g}"),
     "atlas_linear": ("depth", "linear attention, L = {:g}"),

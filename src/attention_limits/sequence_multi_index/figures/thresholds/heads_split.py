@@ -12,9 +12,10 @@ from attention_limits.plotting import (
     legend_below,
     new_figure,
     present,
+    say_why,
     sound_mean,
 )
-from attention_limits.sequence_multi_index.figures.shared import draw_layer
+from attention_limits.sequence_multi_index.figures.shared import NOT_SETTLED, draw_layer
 
 
 @house_style
@@ -27,6 +28,7 @@ def draw(cubes):
     for head, weight in enumerate(model["model"]["readout"], start=1):
         draw_layer(axes, theory, gamp, head, (f"head {head}, weight {weight:g}", None))
         _whole(axes, cubes["heads_fixed_readout"], head)
+    say_why(axes, NOT_SETTLED)
     axes.plot([], [], "--", color=KEY, linewidth=0.9, label="each head reads the whole embedding")
     axes.plot([], [], "o", color=KEY, label=f"GAMP, $D = {model['solver']['dimension']}$")
     low, high = (float(end(theory.alpha)) for end in (np.min, np.max))
