@@ -39,12 +39,9 @@ def numbers(cubes):
     found = {}
     for prefix, name in (("", "fig2_contact"), ("fold_", "fig2_fold")):
         part = cubes[name].isel(distance=0, ridge=0)
-        agree, samples = in_equilibrium(part), part.factored_precision.dropna("samples", how="all").samples[-1]
+        agree, samples = in_equilibrium(part), part.factored_test_loss.dropna("samples", how="all").samples[-1]
         part = part.sel(samples=samples)
-        factored, trained = (
-            part[f"{learner}_precision"].dropna("epoch", how="all").isel(epoch=-1)
-            for learner in ("factored", "transformer")
-        )
+        factored, trained = (_at_the_end(part[f"{learner}_precision"]) for learner in ("factored", "transformer"))
         for kind in ("raw", "softmax"):
             one = factored.sel(attention=kind) if kind in factored.attention else np.nan * agree
             found[f"{prefix}{kind}"] = good_mean(one, agree)
@@ -57,6 +54,12 @@ def numbers(cubes):
         }  # fmt: skip
     shown = ("softmax", "one", "three", "chance", "fold_raw", "fold_softmax", "fold_one", "fold_chance", "fold_fitted")
     return {name: found[name] for name in shown}
+
+
+def _at_the_end(precision):
+    """The precision after the last epoch that has one, without the dimension of the epochs."""
+    known = precision.dropna("epoch", how="all")
+    return (known if known.sizes["epoch"] else precision).isel(epoch=-1)
 
 
 def _chance(part):
