@@ -134,22 +134,28 @@ def letter_panel(axes, letter, pad=None):
     axes.set_title(letter, loc="left", fontweight="bold", pad=pad)
 
 
-def ordered_colors(values, low=None, high=None, logarithmic=False, scale_of="viridis"):
+def ordered_colors(values, low=None, high=None, logarithmic=False, colormap="viridis"):
     """Colours (n, 4) of the values of a parameter with an order, such as a noise or a ridge: dark for the smallest.
 
     `low` and `high` are the ends of the scale, by default those of the `values`; a value has the same colour wherever the ends
-    are the same. A second parameter of one figure has another `scale_of` colours, a name of matplotlib.
+    are the same. A second parameter of one figure has another `colormap`, a name of matplotlib.
     """
     scale = np.log if logarithmic else np.asarray
     low, high = (np.min(values) if low is None else low), (np.max(values) if high is None else high)
     span = scale(high) - scale(low)
     place = (scale(np.asarray(values, dtype=float)) - scale(low)) / span if span else np.zeros(len(values))
-    return mpl.colormaps[scale_of](0.9 * np.clip(place, 0.0, 1.0))
+    return mpl.colormaps[colormap](0.9 * np.clip(place, 0.0, 1.0))
 
 
 def present(array, dimension="alpha"):
     """Drop the grid values at which an estimator has no value."""
     return array.dropna(dimension, how="all")
+
+
+def largest(values):
+    """The largest finite one of some values; NaN without any."""
+    values = np.asarray(values, dtype=float)
+    return float(np.max(values[np.isfinite(values)])) if np.isfinite(values).any() else np.nan
 
 
 def realised_alpha(part, alpha):

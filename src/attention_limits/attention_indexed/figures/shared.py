@@ -113,12 +113,6 @@ def output_key(axes, panel="", markers=True, same=False):
         axes.plot([], [], "o", color=KEY, markersize=4, label=f"{where}AMP, posterior mean, fresh data")
 
 
-def largest(values):
-    """The largest finite one of some values; NaN without any."""
-    values = np.asarray(values, dtype=float)
-    return float(np.max(values[np.isfinite(values)])) if np.isfinite(values).any() else np.nan
-
-
 def excess(cube, ratio=None, variable="mmse"):
     """Mean error of matrix AMP over the data sets that pass their flags, minus the state evolution: an array over alpha.
 

@@ -106,7 +106,7 @@ def followed(channel: Channel, prior: Prior | float, smallest: float, largest: f
 
 
 def _turns(channel, prior, noise):
-    """The D (...) at which alpha(D) has an extreme between the nodes `noise` (n,), which fall; in falling order."""
+    """The D (...) at which alpha(D) has an extreme, between the nodes `noise` (n,). Both arrays fall."""
 
     def logarithm(log_noise):
         return float(np.log(curve(channel, prior, np.exp(log_noise)).alpha))

@@ -1,4 +1,4 @@
-"""Power laws, first passages, and medians of positive numbers, some of which may be censored."""
+"""Power laws and medians of positive numbers, also of censored ones; first passages of a curve."""
 
 from dataclasses import dataclass
 

@@ -14,6 +14,7 @@ from attention_limits.plotting import (
     curve,
     new_figure,
     ordered_colors,
+    present,
     sound_mean,
 )
 
@@ -86,7 +87,7 @@ def learner_columns(cubes, rows, height, width=WIDE, **subplots):
     parts = []
     for axes, (cube, distance) in zip(grid[0], pairs, strict=True):
         part = cube.sel(distance=distance).isel(ridge=0)
-        parts.append((part, int(part.factored_test_loss.dropna("samples", how="all").samples.max())))
+        parts.append((part, int(present(part.factored_test_loss, "samples").samples.max())))
         axes.set_title(f"{couplings_name(cube)}\n{equilibrium_note(cube, distance, separator=chr(10))}", fontsize=7.5)
     return figure, grid, parts
 
@@ -184,7 +185,7 @@ def expected_excess(part, samples):
 
 def sample_axis(axes, part):
     """A logarithmic axis of the training sequences, with a tick at each number of them."""
-    counts = part.test_loss.dropna("samples", how="all").samples.values
+    counts = present(part.test_loss, "samples").samples.values
     axes.set(xlabel="training sequences $M$", xscale="log")
     axes.set_xticks(counts, [f"{count:g}" for count in counts])
     axes.set_xticks([], minor=True)

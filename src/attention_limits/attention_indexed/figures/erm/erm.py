@@ -2,7 +2,15 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.figures.erm.erm_shared import ERROR, METHODS, equations, evolution, minima, of
+from attention_limits.attention_indexed.figures.erm.erm_shared import (
+    ERROR,
+    METHODS,
+    equations,
+    evolution,
+    legend_group,
+    minima,
+    of,
+)
 from attention_limits.attention_indexed.figures.erm.erm_shared import best as at_best
 from attention_limits.attention_indexed.figures.shared import NOT_FITTED, fitted, model, setting
 from attention_limits.pipeline.cubes.readings import passed
@@ -39,7 +47,7 @@ def draw(cubes):
     for axes in (left, middle):
         axes.set(ylabel=ERROR)
     # Decays come first, then references, then data sets. The right panel draws other lines.
-    legend_below(figure, (left, middle), key=_group)
+    legend_below(figure, (left, middle), key=legend_group)
     right.legend(loc="upper right")
     for axes in (left, middle, right):
         axes.set(xlabel=r"equations per distinct entry of $S$, $K\alpha$")
@@ -64,12 +72,6 @@ def numbers(cubes):
     few = {name: float(part.sel(alpha=_COMPARED / equations(clean), method="nearest")) for name, part in shown.items()}
     late = starts.sel(alpha=found["decay"] / equations(clean), method="nearest")
     return {"ratio": float(ratio.max()), "late": float(late)} | found | few
-
-
-def _group(name):
-    """Place in the legend: decays, best decay, Bayes-optimal error, all others."""
-    starts = (r"$\lambda", "best", "Bayes")
-    return next((place for place, start in enumerate(starts) if name.startswith(start)), len(starts))
 
 
 def _draw_learning(axes, cube, best):
@@ -115,7 +117,7 @@ def _draw_ratio(axes, linear, softmax):
     """Error of the best decay over the Bayes-optimal one, where both are above the rounding."""
     noises = linear.score_noise.values
     # The colours of the other panels are decays.
-    colors = ordered_colors(np.arange(len(noises)), scale_of="YlOrBr_r", high=1.5 * len(noises))
+    colors = ordered_colors(np.arange(len(noises)), colormap="YlOrBr_r", high=1.5 * len(noises))
     for noise, color in zip(noises, colors, strict=True):
         part = linear.sel(score_noise=noise).isel(replica=0)
         ratio = _ratio(part).where(passed(part, "mse", unique=True) == 1)

@@ -22,6 +22,12 @@ def of(cube, estimator):
     return part.dropna("alpha", how="all", subset=["mse"]).dropna("replica", how="all", subset=["mse"])
 
 
+def legend_group(name):
+    """Place in the legend: decays, best decay, Bayes-optimal error, all others."""
+    starts = (r"$\lambda", "best", "Bayes")
+    return next((place for place, start in enumerate(starts) if name.startswith(start)), len(starts))
+
+
 def decay_color(decay):
     """The colour of a weight decay; grey for the limit of vanishing decay."""
     return ordered_colors([decay], *_DECAYS, logarithmic=True)[0] if decay else "0.6"

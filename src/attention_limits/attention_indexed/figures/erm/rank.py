@@ -2,7 +2,15 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.figures.erm.erm_shared import METHODS, best, equations, evolution, minima, of
+from attention_limits.attention_indexed.figures.erm.erm_shared import (
+    METHODS,
+    best,
+    equations,
+    evolution,
+    legend_group,
+    minima,
+    of,
+)
 from attention_limits.attention_indexed.figures.shared import model
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import KEY, MIDDLE, house_style, legend_below, new_figure
@@ -35,7 +43,7 @@ def draw(cubes):
             xlim=(0, K * float(theory.alpha.max())),
         )
     panels[0].set(ylabel="rank of the learned $S$, divided by $d$", ylim=(0, 0.85))
-    legend_below(figure, panels, key=_group)
+    legend_below(figure, panels, key=legend_group)
     return figure
 
 
@@ -45,8 +53,3 @@ def numbers(cubes):
     return {
         "rank": float(theory.learned_rank.where(passed(theory, "learned_rank", unique=True) == 1).mean("replica").max())
     }
-
-
-def _group(name):
-    """Place in the legend: decays, best decay, all others."""
-    return 0 if name.startswith(r"$\lambda") else 1 if name.startswith("best") else 2

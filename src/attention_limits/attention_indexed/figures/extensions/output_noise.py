@@ -8,13 +8,21 @@ from attention_limits.attention_indexed.figures.shared import (
     amp,
     amp_key,
     excess,
-    largest,
     output_key,
     output_theory,
     theory,
     threshold,
 )
-from attention_limits.plotting import KEY, MIDDLE, banded_line, house_style, legend_below, new_figure, ordered_colors
+from attention_limits.plotting import (
+    KEY,
+    MIDDLE,
+    banded_line,
+    house_style,
+    largest,
+    legend_below,
+    new_figure,
+    ordered_colors,
+)
 
 
 @house_style

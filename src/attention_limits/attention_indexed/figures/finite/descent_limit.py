@@ -3,10 +3,9 @@
 import numpy as np
 
 from attention_limits.attention_indexed.figures.finite.laws import SHIFT, draw_law, left_out, shade_limit
-from attention_limits.attention_indexed.figures.shared import largest
 from attention_limits.attention_indexed.readings import by_dimension, descent_excess, inverse_law
 from attention_limits.pipeline.cubes.readings import at
-from attention_limits.plotting import COLORS, NARROW, VERMILLION, house_style, legend_below, new_figure
+from attention_limits.plotting import COLORS, NARROW, VERMILLION, house_style, largest, legend_below, new_figure
 
 
 @house_style

@@ -1,7 +1,7 @@
 """The exact posterior of small hardmax layers beside matrix AMP."""
 
 from attention_limits.attention_indexed.figures.finite.laws import draw_law, left_out, shade_limit
-from attention_limits.attention_indexed.figures.shared import ESTIMATION, NOT_CONVERGED, largest
+from attention_limits.attention_indexed.figures.shared import ESTIMATION, NOT_CONVERGED
 from attention_limits.attention_indexed.readings import by_dimension, pooled_errors
 from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.plotting import (
@@ -11,6 +11,7 @@ from attention_limits.plotting import (
     SKY,
     VERMILLION,
     house_style,
+    largest,
     legend_below,
     new_figure,
     points,

@@ -9,7 +9,6 @@ from attention_limits.attention_indexed.figures.shared import (
     amp,
     amp_key,
     excess,
-    largest,
     model,
     output_key,
     output_theory,
@@ -18,7 +17,7 @@ from attention_limits.attention_indexed.figures.shared import (
     theory,
     with_unknown_scale,
 )
-from attention_limits.plotting import KEY, WIDE, house_style, legend_below, new_figure, published_points
+from attention_limits.plotting import KEY, WIDE, house_style, largest, legend_below, new_figure, published_points
 
 # The line plus the error of the scale of S, which the outputs do not determine at finite dimension.
 SCALE = "line + error of the scale of $S$, $d = {}$"

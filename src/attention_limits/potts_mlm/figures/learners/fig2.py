@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.plotting import house_style, legend_below, say_why
+from attention_limits.plotting import house_style, legend_below, present, say_why
 from attention_limits.potts_mlm.figures.shared import (
     FULL_LOOK,
     UNSURE,
@@ -36,7 +36,7 @@ def draw(cubes):
             level(axes, independent, "independent sites", linestyle="-.")
             axes.set(yscale="log")
         level(above, expected_excess(part, largest), _OPTIMUM, **_OPTIMUM_LOOK)
-        counts = part.test_loss.dropna("samples", how="all").samples
+        counts = present(part.test_loss, "samples").samples
         below.plot(counts, expected_excess(part, counts), label=_OPTIMUM, **_OPTIMUM_LOOK)
         above.set(xlabel=f"epochs (M = {largest})")
         sample_axis(below, part)
@@ -55,7 +55,7 @@ def numbers(cubes):
     over instances: of factored attention those of `good` fits, of transformers after the last epoch of Adam.
     """
     cube = cubes["fig2"]
-    few, many = cube.test_loss.dropna("samples", how="all").samples.values[-2:]
+    few, many = present(cube.test_loss, "samples").samples.values[-2:]
     point = {"distance": float(cube.distance.max()), "ridge": float(cube.ridge[0]), "attention": "raw"}
     exponent, error = excess_exponent(cube, float(few), float(many), **point)
     near, far = _good_fits(cube.isel(distance=0)), _good_fits(cube.isel(distance=-1))
@@ -75,12 +75,10 @@ def _good_fits(part):
     The bounds contain unconfirmed fits too: upper bounds of those of the minimum.
     """
     part = part.isel(ridge=0)
-    samples = part.test_loss.dropna("samples", how="all").samples[-1]
+    samples = present(part.test_loss, "samples").samples[-1]
     part, agree = part.sel(samples=samples), in_equilibrium(part)
-    fitted, found = (
-        part.excess_loss.where(good(part) == 1).mean("replica"),
-        {"optimum": float(expected_excess(part, samples))},
-    )
+    found = {"optimum": float(expected_excess(part, samples))}
+    fitted = part.excess_loss.where(good(part) == 1).mean("replica")
     for kind in ("raw", "softmax"):
         found[kind] = float(fitted.sel(attention=kind)) if kind in fitted.attention else np.nan
         found[f"{kind}_bound"] = (

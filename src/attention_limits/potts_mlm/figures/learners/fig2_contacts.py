@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.plotting import MIDDLE, house_style, legend_below, say_why
+from attention_limits.plotting import MIDDLE, house_style, legend_below, present, say_why
 from attention_limits.potts_mlm.figures.shared import (
     factored_curves,
     good_mean,
@@ -39,7 +39,7 @@ def numbers(cubes):
     found = {}
     for prefix, name in (("", "fig2_contact"), ("fold_", "fig2_fold")):
         part = cubes[name].isel(distance=0, ridge=0)
-        agree, samples = in_equilibrium(part), part.factored_test_loss.dropna("samples", how="all").samples[-1]
+        agree, samples = in_equilibrium(part), present(part.factored_test_loss, "samples").samples[-1]
         part = part.sel(samples=samples)
         factored, trained = (_at_the_end(part[f"{learner}_precision"]) for learner in ("factored", "transformer"))
         for kind in ("raw", "softmax"):
@@ -58,7 +58,7 @@ def numbers(cubes):
 
 def _at_the_end(precision):
     """The precision after the last epoch that has one, without the dimension of the epochs."""
-    known = precision.dropna("epoch", how="all")
+    known = present(precision, "epoch")
     return (known if known.sizes["epoch"] else precision).isel(epoch=-1)
 
 

@@ -1,6 +1,6 @@
 """Recovery of the couplings by the learners of Figure 2: error by epoch and by number of sequences."""
 
-from attention_limits.plotting import house_style, legend_below, say_why
+from attention_limits.plotting import house_style, legend_below, present, say_why
 from attention_limits.potts_mlm.figures.shared import (
     UNSURE,
     factored_curves,
@@ -40,7 +40,7 @@ def numbers(cubes):
     """
     cube = cubes["fig2"].isel(ridge=0)
     flags = good(cube.isel(distance=0))
-    samples = cube.test_loss.dropna("samples", how="all").samples[-1]
+    samples = present(cube.test_loss, "samples").samples[-1]
     last, agree = cube.sel(samples=samples), in_equilibrium(cube)
     raw = of_chosen(last, "site_error").sel(attention="raw")
     trained = last.transformer_site_error.where(agree == 1).isel(epoch=-1).mean("replica")

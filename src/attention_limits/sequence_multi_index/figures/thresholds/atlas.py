@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.ticker import ScalarFormatter
 
-from attention_limits.plotting import BLACK, KEY, LAYER_COLORS, WIDE, house_style, legend_below, new_figure
+from attention_limits.plotting import BLACK, KEY, LAYER_COLORS, WIDE, house_style, largest, legend_below, new_figure
 from attention_limits.sequence_multi_index.readings import (
     branch_of_layer,
     first_atlas_threshold,
@@ -52,7 +52,7 @@ def numbers(cubes):
     for cube in (cubes["atlas_depth"], cubes["atlas_deep"]):
         for depth in cube.depth.values:
             found.append(float(layer_threshold_and_error(cube.sel(depth=depth), int(depth))[0]))
-    return {"deep": max((value for value in found if np.isfinite(value)), default=np.nan)}
+    return {"deep": largest(found)}
 
 
 def _plain_log(axes):

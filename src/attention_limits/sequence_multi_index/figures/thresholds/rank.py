@@ -10,6 +10,7 @@ from attention_limits.plotting import (
     SERIES_COLORS,
     curve,
     house_style,
+    largest,
     mark_threshold,
     new_figure,
     points,
@@ -86,7 +87,4 @@ def numbers(cubes):
     mean, error = layer_threshold_and_error(cube, 1)
     ranks, tokens = cube["rank"].values, cube.tokens.values
     distance = np.abs(mean - first_threshold(ranks[:, None], tokens)) / error
-    return {
-        "rank": float(ranks.max()),
-        "distance": float(np.nanmax(distance)) if np.isfinite(distance).any() else np.nan,
-    }
+    return {"rank": float(ranks.max()), "distance": largest(distance)}
