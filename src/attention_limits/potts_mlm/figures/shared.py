@@ -119,7 +119,7 @@ def transformer_curves(axes, array, dim, flags):
     if bool(array.isnull().all()):
         return
     if dim == "samples":
-        array = array.dropna("epoch", how="all").isel(epoch=-1)
+        array = at_the_end(array)
     for layers in array.layers.values:
         for optimizer, (style, marker, name) in OPTIMIZER_LOOKS.items():
             one = array.sel(layers=layers, optimizer=optimizer).transpose(dim, "replica")
@@ -150,6 +150,12 @@ def _along(array, flags, dim):
     array = array.dropna(dim, how="all")
     flags = flags.broadcast_like(array).sel({dim: array[dim]}).transpose(*array.dims)
     return array[dim].values, array.values, flags.values
+
+
+def at_the_end(array):
+    """An `array` after its last epoch that has a value, without the dimension `epoch`: learners stop at different epochs."""
+    known = present(array, "epoch")
+    return (known if known.sizes["epoch"] else array).isel(epoch=-1)
 
 
 def good_mean(array, flags):

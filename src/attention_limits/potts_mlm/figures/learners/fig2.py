@@ -6,6 +6,7 @@ from attention_limits.plotting import house_style, legend_below, present, say_wh
 from attention_limits.potts_mlm.figures.shared import (
     FULL_LOOK,
     UNSURE,
+    at_the_end,
     expected_excess,
     factored_curves,
     good_mean,
@@ -84,7 +85,7 @@ def _good_fits(part):
         found[f"{kind}_bound"] = (
             good_mean(part.excess_loss.sel(attention=kind), agree) if kind in fitted.attention else np.nan
         )
-    trained = (part.transformer_test_loss.sel(optimizer="adam") - part.transformer_optimal_loss).isel(epoch=-1)
+    trained = at_the_end(part.transformer_test_loss.sel(optimizer="adam") - part.transformer_optimal_loss)
     for layers in (1, 3):
         found[layers] = good_mean(trained.sel(layers=layers), agree) if layers in trained.layers else np.nan
     return found

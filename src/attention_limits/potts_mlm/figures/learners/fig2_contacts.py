@@ -4,6 +4,7 @@ import numpy as np
 
 from attention_limits.plotting import MIDDLE, house_style, legend_below, present, say_why
 from attention_limits.potts_mlm.figures.shared import (
+    at_the_end,
     factored_curves,
     good_mean,
     learner_columns,
@@ -41,7 +42,7 @@ def numbers(cubes):
         part = cubes[name].isel(distance=0, ridge=0)
         agree, samples = in_equilibrium(part), present(part.factored_test_loss, "samples").samples[-1]
         part = part.sel(samples=samples)
-        factored, trained = (_at_the_end(part[f"{learner}_precision"]) for learner in ("factored", "transformer"))
+        factored, trained = (at_the_end(part[f"{learner}_precision"]) for learner in ("factored", "transformer"))
         for kind in ("raw", "softmax"):
             one = factored.sel(attention=kind) if kind in factored.attention else np.nan * agree
             found[f"{prefix}{kind}"] = good_mean(one, agree)
@@ -54,12 +55,6 @@ def numbers(cubes):
         }  # fmt: skip
     shown = ("softmax", "one", "three", "chance", "fold_raw", "fold_softmax", "fold_one", "fold_chance", "fold_fitted")
     return {name: found[name] for name in shown}
-
-
-def _at_the_end(precision):
-    """The precision after the last epoch that has one, without the dimension of the epochs."""
-    known = present(precision, "epoch")
-    return (known if known.sizes["epoch"] else precision).isel(epoch=-1)
 
 
 def _chance(part):

@@ -3,6 +3,7 @@
 from attention_limits.plotting import house_style, legend_below, present, say_why
 from attention_limits.potts_mlm.figures.shared import (
     UNSURE,
+    at_the_end,
     factored_curves,
     good_mean,
     learner_columns,
@@ -43,7 +44,7 @@ def numbers(cubes):
     samples = present(cube.test_loss, "samples").samples[-1]
     last, agree = cube.sel(samples=samples), in_equilibrium(cube)
     raw = of_chosen(last, "site_error").sel(attention="raw")
-    trained = last.transformer_site_error.where(agree == 1).isel(epoch=-1).mean("replica")
+    trained = at_the_end(last.transformer_site_error.where(agree == 1)).mean("replica")
     return {
         "samples": float(samples), "unsure": 100.0 * float((flags == 0).sum() / flags.notnull().sum()),
         "far": good_mean(raw, good(last).sel(attention="raw").where(cube.distance == cube.distance.max())),
