@@ -5,6 +5,7 @@ One rule holds for figures and numbers: a mean holds only replicas that pass all
 
 import numpy as np
 
+from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.pipeline.cubes.readings import at, mean_at
 
 # Largest standard error of the mean Hamming distance of an instance that counts as one at its target.
@@ -96,8 +97,8 @@ def ordered(cube, samples, ridge, attention, optimizer, distance):
     """Fraction of the replicas in which factored attention ends below three layers and three layers below one layer.
 
     Compared are the losses above the optimum on the test sequences of each learner, in the replicas in equilibrium that have all
-    of them; the error is 0. Factored attention has the loss of its best start, as in `value_of_best_start`. Raises KeyError if
-    there is no such replica.
+    of them. Factored attention has the loss of its best start, as in `value_of_best_start`. Returns the fraction and its standard
+    error over these instances. Raises KeyError if there is no such replica.
     """
     point = {"distance": distance, "samples": samples}
     last = cube.transformer_test_loss.dropna("epoch", how="all").isel(epoch=-1) - cube.transformer_optimal_loss
@@ -107,4 +108,5 @@ def ordered(cube, samples, ridge, attention, optimizer, distance):
     complete = np.isfinite(one + three + factored)
     if not complete.any():
         raise KeyError("no replica in equilibrium has all learners")
-    return float(np.mean(((factored < three) & (three < one))[complete])), 0.0
+    fraction, spread = mean_and_error(((factored < three) & (three < one))[complete].astype(float))
+    return float(fraction), float(spread)
