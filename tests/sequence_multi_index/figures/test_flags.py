@@ -51,3 +51,12 @@ def test_figures_pass_every_flag(monkeypatch, flag):
     assert len(seen) == 2
     for flags in seen:
         np.testing.assert_array_equal(np.squeeze(flags), bad)
+
+
+@pytest.mark.parametrize("doubtful", [False, True])
+def test_a_ridge_without_a_mean_has_an_open_circle_in_the_legend(doubtful):
+    cube = theory(replica_symmetric=np.full((2, 2), 0 if doubtful else 1)).sel(estimator="erm_state_evolution")
+    axes = new_figure(1, 1, 2, 2)[1]
+    erm._draw_theory([(axes, erm._error)], cube, "k", "a ridge")
+    (entry,) = axes.get_legend_handles_labels()[0]
+    assert (entry.get_marker(), entry.get_linestyle()) == (("o", "None") if doubtful else ("None", "-"))

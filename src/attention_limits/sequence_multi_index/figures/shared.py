@@ -7,8 +7,9 @@ from attention_limits.plotting import COLORS, LAYER_COLORS, curve, points, prese
 
 # Entry of the legend for the open circles of state evolution and of GAMP: not converged, or too few outputs resolved.
 NOT_SETTLED = "one replica, not settled"
-# That of empirical risk minimisation: not converged, or replica symmetry is doubtful.
-DOUBTFUL = "one replica, minimum doubtful"
+# Those of empirical risk minimisation: of one minimum, and where several overlaps have nearly the same objective.
+DOUBTFUL = "one replica, replica symmetry doubtful or not settled"
+UNDETERMINED = "one replica, replica symmetry doubtful, overlaps not determined or not settled"
 
 
 def draw_layer(axes, theory, gamp, layer, names=(None, None), jump=np.nan, **look):

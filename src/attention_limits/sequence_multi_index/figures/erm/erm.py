@@ -5,6 +5,7 @@ import numpy as np
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     COLORS,
+    FLAGGED,
     MIDDLE,
     WIDE,
     curve,
@@ -16,8 +17,9 @@ from attention_limits.plotting import (
     present,
     realised_alpha,
     say_why,
+    sound_mean,
 )
-from attention_limits.sequence_multi_index.figures.shared import DOUBTFUL
+from attention_limits.sequence_multi_index.figures.shared import DOUBTFUL, UNDETERMINED
 
 # Ends of the scale of ridges.
 RIDGES = (1e-3, 1.0)
@@ -57,7 +59,7 @@ def draw(cubes):
         axes.set(ylabel=f"cosine{of_layer} with the target, $m/\\sqrt{{q}}$", ylim=(0, 1.05))
     for axes, _ in panels:
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$", xlim=(0, 1.03 * float(cube.alpha.max())))
-    say_why([axes for axes, _ in panels], DOUBTFUL)
+    say_why([axes for axes, _ in panels], UNDETERMINED if deep else DOUBTFUL)
     legend_below(figure, left)
     return figure
 
@@ -92,9 +94,12 @@ def _determined(cube):
 
 def _draw_determined(axes, cube):
     share = _determined(cube)
-    for part, color in zip(share, ordered_colors(share.ridge.values, *RIDGES, logarithmic=True), strict=True):
+    # Larger symbols below smaller ones: both are visible where two ridges have the same share.
+    sizes = np.arange(2 * len(share) + 2, 2, -2)
+    colors = ordered_colors(share.ridge.values, *RIDGES, logarithmic=True)
+    for part, color, size in zip(share, colors, sizes, strict=True):
         part = part.dropna("alpha")
-        axes.plot(part.alpha, part, "o--", color=color, markersize=4, linewidth=0.9)
+        axes.plot(part.alpha, part, "o--", color=color, markersize=size, linewidth=0.9)
     axes.set(
         xlabel=r"samples per dimension $\alpha = n/D$", xlim=(0, 1.03 * float(cube.alpha.max())), ylim=(-0.03, 1.05),
         ylabel="share of data sets with determined overlaps",
@@ -125,11 +130,15 @@ def _cosine_with_drawn_target(layer):
 
 
 def _draw_theory(panels, theory, color, label):
-    """State evolution as lines."""
+    """State evolution as lines; where no alpha has a mean, the entry of the legend is an open circle."""
     flags = passed(theory, "overlap")
     for axes, of in panels:
         shown = present(of(theory))
-        curve(axes, shown.alpha.values, shown.values, color, label, flags=flags.sel(alpha=shown.alpha).values)
+        sound = flags.sel(alpha=shown.alpha).values
+        line = np.isfinite(sound_mean(shown.values, sound)[0]).any()
+        curve(axes, shown.alpha.values, shown.values, color, label if line else None, flags=sound)
+        if shown.size and not line:
+            axes.plot([], [], color=color, label=label, **FLAGGED)
 
 
 def _draw_points(panels, part, color, label, marker):

@@ -89,10 +89,13 @@ def _draw_transitions(axes, cube):
 
 
 def numbers(cubes):
-    """omega of the curves, and the alpha above which the semantic solution has the smaller objective there, flagged or not."""
+    """omega of the curves, the alpha above which the semantic solution has the smaller objective there, flagged or not, and the
+    jump index at this alpha.
+    """
     omega = specifications(cubes["erm_semantic"])["erm_state_evolution"]["model"]["omega"]
     here = cubes["erm_transitions"].sel(criterion="energy").sel(omega=omega, method="nearest")
     return {
         "omega": omega,
         "crossing": float(here.transition.mean("replica")),
+        "jump": float(here.transition_jump_index.mean("replica")),
     }

@@ -43,10 +43,18 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """Mean cosine of layer 1 at the end of gradient descent with the most samples, on the data that GAMP reads too."""
+    """Of gradient descent on the data that GAMP reads too: mean cosine of layer 1 at the end with the most samples.
+
+    With the fewest: training error, of the start where it is smallest, and generalisation error.
+    """
     common = cubes["fig2_common"]
     part = present(common.isel(alpha=-1).cosine_by_batch.sel(layer=1), "batch")
-    return {"descent_1": float(np.abs(part.isel(batch=-1)).mean())}
+    few = common.isel(alpha=0)
+    return {
+        "descent_1": float(np.abs(part.isel(batch=-1)).mean()),
+        "training": float(few.training_error_of_start.min("start").mean("replica")),
+        "fresh": float(few.error_plug_in.sel(estimator="batch_reuse_sgd").mean("replica")),
+    }
 
 
 def gamp_cosines(cube, layer):
