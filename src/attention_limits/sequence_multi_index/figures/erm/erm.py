@@ -60,7 +60,7 @@ def draw(cubes):
     for axes, _ in panels:
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$", xlim=(0, 1.03 * float(cube.alpha.max())))
     say_why([axes for axes, _ in panels], UNDETERMINED if deep else DOUBTFUL)
-    legend_below(figure, left)
+    legend_below(figure, left, ncols=3)
     return figure
 
 
