@@ -13,6 +13,7 @@ from attention_limits.plotting import (
     new_figure,
     points,
     say_why,
+    sound_mean,
 )
 from attention_limits.potts_mlm.figures.shared import DISTANCE_LABEL, UNSURE, expected_excess
 from attention_limits.potts_mlm.readings import good, of_chosen, settled
@@ -21,6 +22,8 @@ _LOOKS = {
     "distance_map_gaussian": (BLUE, "o", "Gaussian J"),
     "distance_map_contact": (VERMILLION, "s", "contact J"),
 }
+# Room for the symbols of one kind at one distance, on the axis of d_H: contacts have steps of 0.05 at the scale `paper`.
+ROOM = 0.024
 # Of the excess loss, which spans less than a decade at some scales.
 TICKS = (0.1, 0.2, 0.5, 0.8, 1, 1.2, 1.5, 2, 3, 5, 10, 20)
 
@@ -29,24 +32,26 @@ TICKS = (0.1, 0.2, 0.5, 0.8, 1, 1.2, 1.5, 2, 3, 5, 10, 20)
 def draw(cubes):
     """From the cubes distance_map_gaussian and distance_map_contact: errors, excess loss, inverse temperature."""
     figure, (errors, excess, beta) = new_figure(1, 3, WIDE, 3.8)
-    for name, (color, marker, label) in _LOOKS.items():
+    for (name, (color, marker, label)), side in zip(_LOOKS.items(), (-1, 1), strict=True):
         cube = cubes[name]
         cube = cube.isel(ridge=0, attention=0, samples=-1).transpose("distance", "replica", ...)
         x = cube.hamming.mean(("run", "replica")).values
+        # Both kinds share most distances: beside each other, no symbol covers another one.
+        beside = x + side * ROOM / 4
         agreed = good(cube).transpose("distance", "replica").values
         site, full = (
             of_chosen(cube, kind).transpose("distance", "replica").values for kind in ("site_error", "full_error")
         )
-        points(errors, x, site, agreed, color, rf"$\mathrm{{err}}_J$, {label}", marker, jump=None)
+        points(errors, beside, site, agreed, color, rf"$\mathrm{{err}}_J$, {label}", marker, jump=None)
         points(
-            errors, x, full, agreed, color, rf"$\mathrm{{err}}_\mathrm{{full}}$, {label}", "^" if marker == "o" else "v",
+            errors, beside, full, agreed, color, rf"$\mathrm{{err}}_\mathrm{{full}}$, {label}", "^" if marker == "o" else "v",
             jump=None,
         )  # fmt: skip
         samples = float(cube.samples)
         expected = float(expected_excess(cube, samples))
         say_why(errors, UNSURE)
         # One symbol for each data set, beside each other; one entry in the legend.
-        shifts = 0.012 * (cube.replica.values - cube.replica.values.mean())
+        shifts = side * ROOM * (np.arange(cube.sizes["replica"]) + 0.5) / cube.sizes["replica"]
         for index, shift in enumerate(shifts):
             ratio, bar = (cube[name].isel(replica=index).values / expected for name in ("excess_loss", "excess_error"))
             passed = agreed[:, index] == 1
@@ -74,18 +79,23 @@ def numbers(cubes):
     """Growth of err_J for Gaussian couplings, from which distance to which; the largest excess loss of each kind of couplings
     over that of maximum likelihood; up to which distance the error of all contact couplings exceeds one.
 
-    Errors are medians over the data sets whose fit has converged, losses those of fits that pass all flags.
+    err_J is the mean of the figure, at distances where it has one. The error of all couplings is the median over the data sets
+    whose fit has converged. Losses are those of fits that pass all flags.
     """
     found = {}
     for name in _LOOKS:
         cube = cubes[name].isel(ridge=0, attention=0, samples=-1)
-        kind, there = name.removeprefix("distance_map_"), settled(cube) == 1
-        site, full = (of_chosen(cube, error).where(there).median("replica") for error in ("site_error", "full_error"))
-        excess = cube.excess_loss.where(good(cube) == 1) / expected_excess(cube, float(cube.samples))
+        kind, agreed = name.removeprefix("distance_map_"), good(cube)
+        excess = cube.excess_loss.where(agreed == 1) / expected_excess(cube, float(cube.samples))
         found |= {f"{kind}_loss": float(excess.max())}
         if kind == "gaussian":
-            near, far = (float(end(cube.distance)) for end in (np.min, np.max))
-            found |= {"near": near, "far": far, "growth": float(site.sel(distance=near) / site.sel(distance=far))}
+            site = of_chosen(cube, "site_error")
+            mean, *_ = sound_mean(*(array.transpose("distance", "replica").values for array in (site, agreed)), None)
+            pairs = zip(cube.distance.values.tolist(), mean.tolist(), strict=True)
+            error = {distance: value for distance, value in pairs if np.isfinite(value)} or {np.nan: np.nan}
+            near, far = min(error), max(error)
+            found |= {"near": near, "far": far, "growth": error[near] / error[far]}
         else:
+            full = of_chosen(cube, "full_error").where(settled(cube) == 1).median("replica")
             found |= {"up_to": float(cube.distance.where(full > 1).max())}
     return found

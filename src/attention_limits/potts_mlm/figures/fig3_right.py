@@ -43,14 +43,19 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """Sequences per site at the peaks of the test loss for ridges of at most SMALL; differences of starts that have converged, by
-    distance: of the training objective (nats) and of the test loss; starts that have not converged.
+    """Sequences per site at the peaks of the test loss for ridges of at most SMALL; how far, in per cent, the loss at larger ridges
+    rises above that of the fewest sequences; differences of starts that have converged, by distance: of the training objective
+    (nats) and of the test loss; starts that have not converged.
     """
     cube = cubes["fig3_right"].isel(attention=0)
-    small = cube.sel(ridge=cube.ridge[cube.ridge <= SMALL * (1 + 1e-6)])
-    loss = of_chosen(small, "test_loss").where(settled(small) == 1).mean("replica").transpose("samples", ...)
-    peaks = cube.samples.values[loss.fillna(-np.inf).values.argmax(axis=0)] / cube.sizes["site"]
-    found = {"first": np.min(peaks), "last": np.max(peaks), "starts": float(cube.converged.notnull().sum())}
+    loss = of_chosen(cube, "test_loss").where(settled(cube) == 1).mean("replica").transpose("samples", ...)
+    small = loss.ridge <= SMALL * (1 + 1e-6)
+    peaks = cube.samples.values[loss.sel(ridge=small).fillna(-np.inf).values.argmax(axis=0)] / cube.sizes["site"]
+    large = loss.sel(ridge=~small)
+    found = {
+        "first": np.min(peaks), "last": np.max(peaks), "starts": float(cube.converged.notnull().sum()),
+        "rise": 100.0 * (float((large.max("samples") / large.isel(samples=0)).max()) - 1.0) if large.size else np.nan,
+    }  # fmt: skip
     found["failed"] = float((cube.converged == 0).sum())
     for name, distance in zip(("near", "far"), cube.distance.values[[0, -1]], strict=True):
         part = cube.sel(distance=distance)

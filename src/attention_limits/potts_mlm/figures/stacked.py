@@ -29,17 +29,15 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """Shares in the logits: of two layers, of the terms of three sites, and of three layers, of the terms of four; the share of
-    the loss, in per cent, that one layer gains on terms of three sites. With standard errors.
+    """The share in the logits that two layers have of the terms of three sites; the share of the loss, in per cent, that one layer
+    gains on them. With standard errors.
     """
     cube = cubes["stacked_orders"].isel(samples=-1)
     gained, of_order = (share.where(cube.stacked_in_equilibrium == 1) for share in _shares(cube))
     found = {}
-    for name, array, depth, order in (
-        ("two", of_order, 2, 3), ("three", of_order, 3, 4), ("loss", 100.0 * gained, 1, 3)
-    ):  # fmt: skip
-        there = order in cube.order and depth in cube.depth
-        values = array.sel(depth=depth, order=order).values if there else np.full(1, np.nan)
+    for name, array, depth in (("two", of_order, 2), ("loss", 100.0 * gained, 1)):
+        there = 3 in cube.order and depth in cube.depth
+        values = array.sel(depth=depth, order=3).values if there else np.full(1, np.nan)
         found[name], found[f"{name}_error"] = mean_and_error(values)
     return found | {"epochs": float(cube.epoch[-1]), "samples": float(cube.samples)}
 

@@ -87,14 +87,22 @@ def without_position(axes, m, loss, title):
     axes.set_xticks(np.linspace(-1, 1, 5))
 
 
-def exponent_text(cube, name):
-    """Text of an information exponent of a cube: its value, and whether the start attracts at that order."""
-    value = cube[f"exponent_{name}"].item()
-    if not cube[f"decided_{name}"].item():
+def exponent_text(cube):
+    """Text of the sequence information exponent of a cube: its value, and whether the start attracts at that order."""
+    value = cube.exponent_semantic.item()
+    if not cube.decided_semantic.item():
         return "undecided"
     if np.isnan(value):
         return f"none up to {int(cube.order.max())}"
-    return f"{value:.0f}" + ("" if cube[f"descends_{name}"].item() else " (the loss rises)")
+    return f"{value:.0f}" + ("" if cube.descends_semantic.item() else " (the loss rises)")
+
+
+def descent_text(cube):
+    """Lowest order in (e, m) at which a straight path from the start lowers the loss of a student with positional encoding."""
+    value = cube.exponent_positional.item()
+    if not cube.decided_positional.item():
+        return "order of the descent undecided"
+    return f"loss falls at no order up to {int(cube.order.max())}" if np.isnan(value) else f"loss falls at order {value:.0f}"
 
 
 def power_text(base, fit):

@@ -6,6 +6,7 @@ from attention_limits.plotting import MIDDLE, ORANGE, PURPLE, house_style, legen
 from attention_limits.sequence_single_index.figures.shared import (
     ACCENT,
     START,
+    descent_text,
     exponent_text,
     loss_contours,
     lowest_point,
@@ -24,7 +25,7 @@ def draw(cubes):
         top, bottom = axes[:, column]
         without_position(
             top, m, loss[0],
-            f"target $He_{degree}(z_1) + He_{degree}(z_2)$\nno positional encoding: SIE {exponent_text(part, 'semantic')}",
+            f"target $He_{degree}(z_1) + He_{degree}(z_2)$\nno positional encoding: SIE {exponent_text(part)}",
         )  # fmt: skip
         loss_contours(figure, bottom, e, m, loss)
         bottom.plot(0, 0, **START, zorder=6, label="start")
@@ -35,7 +36,7 @@ def draw(cubes):
             label=r"lowest point, $m \geq 0$",
         )  # fmt: skip
         bottom.set_title(
-            f"with positional encoding, exponent: {exponent_text(part, 'positional')}\n"
+            f"positional encoding: {descent_text(part)}\n"
             f"$H_{{ee}} = {part.hessian_ee.item():.4f}$, $H_{{mm}} = {cleaned(part.hessian_mm.item()):.4f}$"
         )
     legend_below(figure, bottom, ncols=3)

@@ -6,6 +6,7 @@ from attention_limits.plotting import MIDDLE, house_style, legend_below, new_fig
 from attention_limits.sequence_single_index.figures.shared import (
     ACCENT,
     START,
+    descent_text,
     exponent_text,
     loss_contours,
     lowest_point,
@@ -19,7 +20,7 @@ def draw(cubes):
     cube = cubes["fig2_landscape"].isel(replica=0, degree=0)
     e, m, loss = cube.e.values, cube.m.values, cube.loss.values
     figure, (left, right) = new_figure(1, 2, MIDDLE, 3.8, width_ratios=(2, 3))
-    without_position(left, m, loss[0], f"without positional encoding\nSIE {exponent_text(cube, 'semantic')}")
+    without_position(left, m, loss[0], f"without positional encoding\nSIE {exponent_text(cube)}")
     loss_contours(figure, right, e, m, loss, finer_below=3.0)
     right.plot(0, 0, **START, label="start")
     low_e, low_m = lowest_point(e, m, loss)
@@ -28,8 +29,7 @@ def draw(cubes):
         label=f"lowest, $e={low_e:.2f}$, $m=\\pm{low_m:.2f}$, $R={np.nanmin(loss):.4f}$",
     )  # fmt: skip
     right.set_title(
-        f"with positional encoding: $H_{{ee}} = {cube.hessian_ee.item():.4f}$\n"
-        f"exponent in $(e, m)$: {exponent_text(cube, 'positional')}"
+        f"with positional encoding: $H_{{ee}} = {cube.hessian_ee.item():.4f}$\n{descent_text(cube)} in $(e, m)$"
     )
     legend_below(figure, right, ncols=2)
     return figure
