@@ -13,6 +13,7 @@ from attention_limits.plotting import (
     new_figure,
     points,
     say_why,
+    sound_mean,
 )
 from attention_limits.potts_mlm.figures.shared import (
     DISTANCE_LABEL,
@@ -34,8 +35,8 @@ def draw(cubes):
     cube = cubes["contact_low_distance"].isel(distance=0, ridge=0)
     there, settled = at_target(cube), settled_at_target(cube)
     figure, (errors, precisions, chains) = new_figure(1, 3, WIDE, 3.6)
-    # Beside the tempered sequences of the same number.
-    place = 1.5 * float(cube.samples[-1])
+    # Right of the tempered sequences, with room for its name.
+    place = float(cube.samples[-1] * (cube.samples[-1] / cube.samples[0]) ** 0.22)
     for kind in cube.attention.values:
         color = LEARNER_COLORS["factored", str(kind)]
         for axes, name, of_chain in (
@@ -55,7 +56,8 @@ def draw(cubes):
             single = cube[of_chain].sel(attention=kind).mean("learned_chain").values[None]
             fitted = cube.chain_fit_converged.sel(attention=kind).prod("learned_chain", skipna=False)
             agreed = (cube.chains_converged * fitted * there).values[None]
-            label = f"factored, {kind}: single chain" if np.any(agreed == 1) else None
+            shown = np.isfinite(sound_mean(single, agreed, None)[0]).any()
+            label = f"factored, {kind}: single chain" if shown else None
             points(axes, [place], single, agreed, color, label, "s", jump=None)
             say_why(axes, LEFT_OUT)
     J = cube.couplings.where(there == 1).dropna("replica", how="all").transpose("replica", ...).values

@@ -63,9 +63,11 @@ def draw(cubes):
     by_samples.set(xscale="log", xlabel="training sequences $M$")
     by_samples.set_title(f"first $k = {length}$ pairs")
     losses.set(xscale="log", xlabel="training sequences $M$", ylabel="test loss per site (nats)")
+    # Only the sizes that were computed; a label that would touch the next one is left out.
+    sizes = cube.samples.values
+    labels = [f"{size:g}" if after > 1.6 * size else "" for size, after in zip(sizes, [*sizes[1:], np.inf], strict=True)]
     for axes in (by_samples, losses):
-        # Only the sizes that were computed.
-        axes.set_xticks(cube.samples.values, [f"{value:g}" for value in cube.samples.values], fontsize=7)
+        axes.set_xticks(sizes, labels, fontsize=7)
         axes.set_xticks([], minor=True)
     legend_below(figure, (by_rank, losses), ncols=6)
     _statistics(sites, pairs, figure, cube)
