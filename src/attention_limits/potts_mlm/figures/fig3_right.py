@@ -43,9 +43,9 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """Sequences per site at the peaks of the test loss for ridges of at most SMALL; how far, in per cent, the loss at larger ridges
-    rises above that of the fewest sequences; differences of starts that have converged, by distance: of the training objective
-    (nats) and of the test loss; starts that have not converged.
+    """Sequences per site at the peaks of the test loss for ridges of at most SMALL; how far, in per cent, the loss at larger
+    ridges rises above that of the fewest sequences; differences of starts that have converged, by distance: of the training
+    objective (nats) and of the test loss; starts that have not converged.
     """
     cube = cubes["fig3_right"].isel(attention=0)
     loss = of_chosen(cube, "test_loss").where(settled(cube) == 1).mean("replica").transpose("samples", ...)

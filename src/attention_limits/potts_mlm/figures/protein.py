@@ -65,7 +65,9 @@ def draw(cubes):
     losses.set(xscale="log", xlabel="training sequences $M$", ylabel="test loss per site (nats)")
     # Only the sizes that were computed; a label that would touch the next one is left out.
     sizes = cube.samples.values
-    labels = [f"{size:g}" if after > 1.6 * size else "" for size, after in zip(sizes, [*sizes[1:], np.inf], strict=True)]
+    labels = [
+        f"{size:g}" if after > 1.6 * size else "" for size, after in zip(sizes, [*sizes[1:], np.inf], strict=True)
+    ]
     for axes in (by_samples, losses):
         axes.set_xticks(sizes, labels, fontsize=7)
         axes.set_xticks([], minor=True)

@@ -29,8 +29,8 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """The share in the logits that two layers have of the terms of three sites; the share of the loss, in per cent, that one layer
-    gains on them. With standard errors.
+    """The share in the logits that two layers have of the terms of three sites; the share of the loss, in per cent, that one
+    layer gains on them. With standard errors.
     """
     cube = cubes["stacked_orders"].isel(samples=-1)
     gained, of_order = (share.where(cube.stacked_in_equilibrium == 1) for share in _shares(cube))

@@ -102,7 +102,7 @@ def descent_text(cube):
     value = cube.exponent_positional.item()
     if not cube.decided_positional.item():
         return "order of the descent undecided"
-    return f"loss falls at no order up to {int(cube.order.max())}" if np.isnan(value) else f"loss falls at order {value:.0f}"
+    return "loss falls at " + (f"no order up to {int(cube.order.max())}" if np.isnan(value) else f"order {value:.0f}")
 
 
 def power_text(base, fit):
