@@ -57,9 +57,11 @@ def test_pictures_show_what_has_no_part_in_a_mean(draw):
     _, axes = new_figure(1, 1, 2, 2)
     x = np.arange(4.0)
     draw(axes, x, REPLICAS, color="C0", label="theory", flags=FLAGS)
-    (faint,) = (line for line in axes.lines if line.get_gid() == "flagged")
-    assert sorted(faint.get_xdata()) == [0.0, 1.0, 1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 3.0]
-    assert faint.get_markerfacecolor() == "none"
+    failed, passed = (line for line in axes.lines if line.get_gid() == "flagged")
+    assert sorted(failed.get_xdata()) == [0.0, 1.0, 1.0, 1.0, 2.0, 3.0, 3.0]
+    # Of the points at 1 and 3 most replicas fail.
+    assert passed.get_xydata().tolist() == [[1.0, 0.3], [3.0, 0.9]]
+    assert {line.get_markerfacecolor() for line in (failed, passed)} == {"none"}
     assert axes.get_legend_handles_labels()[1] == ["theory"]
     if draw is curve:
         # The points at 0 and 2 are alone, and a line through one point is invisible.
@@ -67,13 +69,19 @@ def test_pictures_show_what_has_no_part_in_a_mean(draw):
 
 
 @pytest.mark.parametrize(
-    ("flags", "entries"), [(None, ["theory"]), (FLAGS[:, :3], ["theory", "one replica, fails a flag"])]
+    ("flags", "entries"),
+    [
+        (None, ["theory"]),
+        (FLAGS[:1, [0, 1, 3]], ["theory", "one replica, fails a flag"]),
+        (FLAGS[:, :3], ["theory", "one replica of a point without mean", "one replica, fails a flag"]),
+    ],
 )
 def test_open_circles_have_an_entry_where_there_are_any(flags, entries):
     @house_style
     def draw():
         figure, axes = new_figure(1, 1, 2, 2)
-        curve(axes, np.arange(4.0), REPLICAS[:, :3], "C0", "theory", flags=flags)
+        shown = REPLICAS[:, :3] if flags is None else REPLICAS[: len(flags), :3]
+        curve(axes, np.arange(float(len(shown))), shown, "C0", "theory", flags=flags)
         legend_below(figure, axes)
         return figure
 
@@ -85,7 +93,7 @@ def test_theory_at_single_points_has_no_line_and_shows_what_fails():
     _, axes = new_figure(1, 1, 2, 2)
     theory_points(axes, np.arange(4.0), REPLICAS, FLAGS, "C0")
     assert {line.get_linestyle() for line in axes.lines} == {"None"}
-    assert [line.get_gid() for line in axes.lines].count("flagged") == 1
+    assert [line.get_gid() for line in axes.lines].count("flagged") == 2
 
 
 def test_panels_have_letters_and_a_single_one_has_none():

@@ -59,6 +59,8 @@ FLAGGED = {
     "alpha": 0.5,
 }
 FLAGGED_ID, ONE_REPLICA = "flagged", "one replica, fails a flag"
+# One that passes, where most others fail or lie on the other side of a jump.
+NO_MEAN = "one replica of a point without mean"
 # Points; at the size of the others one would not see that a star is one.
 _SIZES = {"*": 7}
 # Of the triangles of thresholds, and what they cover, as a fraction of the axes.
@@ -190,7 +192,7 @@ def sound_mean(replicas, flags=None, jump=np.nan):
         The values of the replicas that have no part in the mean; NaN elsewhere.
     """
     replicas = np.asarray(replicas, dtype=float)
-    failed = np.zeros(replicas.shape, dtype=bool) if flags is None else np.asarray(flags, dtype=float) == 0
+    failed = _failed(replicas, flags)
     passed, present = np.where(failed, np.nan, replicas), np.isfinite(replicas)
     none = 2 * np.isfinite(passed).sum(axis=1) < present.sum(axis=1)
     if jump is not None:
@@ -198,6 +200,10 @@ def sound_mean(replicas, flags=None, jump=np.nan):
     passed[none] = np.nan
     mean, error = mean_and_error(passed, axis=1)
     return mean, error, np.where(np.isfinite(passed), np.nan, replicas)
+
+
+def _failed(replicas, flags):
+    return np.zeros(np.shape(replicas), dtype=bool) if flags is None else np.asarray(flags, dtype=float) == 0
 
 
 def curve(axes, x, replicas, color, label, linestyle="-", flags=None, jump=np.nan, **look):
@@ -217,13 +223,14 @@ def curve(axes, x, replicas, color, label, linestyle="-", flags=None, jump=np.na
     right = np.zeros(len(x), dtype=bool) if jump is None else x > jump
     sides = [side for side in (~right, right) if side.any()]
     for side, name in zip(sides, (label, None), strict=False):
-        mean, error, left_out = sound_mean(replicas[side], None if flags is None else flags[side], jump)
+        sound = None if flags is None else flags[side]
+        mean, error, left_out = sound_mean(replicas[side], sound, jump)
         banded_line(axes, x[side], mean, error, color, name, linestyle=linestyle, **look)
         # A line through one point is invisible.
         there = np.pad(np.isfinite(mean), 1)
         alone = there[1:-1] & ~there[:-2] & ~there[2:]
         axes.plot(x[side][alone], mean[alone], ".", color=color, markersize=4)
-        _left_out(axes, x[side], left_out, color)
+        _left_out(axes, x[side], left_out, sound, color)
 
 
 def points(axes, x, replicas, flags, color, label, marker="o", jump=np.nan):
@@ -242,7 +249,7 @@ def points(axes, x, replicas, flags, color, label, marker="o", jump=np.nan):
         x, mean, error, color=color, label=label, linestyle="none", marker=marker, markersize=_SIZES.get(marker, 4),
         capsize=2, elinewidth=1, zorder=3,
     )  # fmt: skip
-    _left_out(axes, x, left_out, color)
+    _left_out(axes, x, left_out, flags, color)
 
 
 def theory_points(axes, x, replicas, flags, color, label=None):
@@ -258,7 +265,7 @@ def theory_points(axes, x, replicas, flags, color, label=None):
         x, mean, error, color=color, label=label, linestyle="none", marker="_", markersize=9, markeredgewidth=1.6,
         elinewidth=1, zorder=2.8,
     )  # fmt: skip
-    _left_out(axes, x, left_out, color)
+    _left_out(axes, x, left_out, flags, color)
 
 
 def lower_bounds(axes, x, values, color, label=None):
@@ -325,11 +332,13 @@ def say_why(axes, reason):
                 line.set_label(f"_{reason}")
 
 
-def _left_out(axes, x, replicas, color):
-    """The values (n, replicas) that have no part in a mean; the others are NaN."""
-    row, column = np.nonzero(np.isfinite(replicas))
-    if row.size:
-        flagged_points(axes, x[row], replicas[row, column], color)
+def _left_out(axes, x, replicas, flags, color):
+    """The values (n, replicas) that have no part in a mean; the others are NaN. Those that pass their flags have an own entry."""
+    failed = _failed(replicas, flags)
+    for name, these in ((ONE_REPLICA, failed), (NO_MEAN, ~failed)):
+        row, column = np.nonzero(np.isfinite(replicas) & these)
+        if row.size:
+            flagged_points(axes, x[row], replicas[row, column], color, name)
 
 
 def flagged_entries(figure):

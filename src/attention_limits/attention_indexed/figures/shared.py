@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
-from attention_limits.plotting import COLORS, KEY, banded_line, ordered_colors, points, realised_alpha, say_why
+from attention_limits.plotting import COLORS, KEY, banded_line, ordered_colors, points, realised_alpha, say_why, sound_mean
 
 # Ends of the scale of width ratios: a ratio has the same colour in every figure.
 _RATIOS = (0.05, 5.0)
@@ -53,14 +53,17 @@ def threshold(cube, ratio=None):
 def amp(axes, cube, color, label=None, ratio=None, scale=1.0, marker="o", variable="mmse"):
     """An error of matrix AMP at `scale` times the realised alpha of the data: mean over the data sets that pass their flags."""
     part = _part(cube, "matrix_amp", ratio)
-    error = part[variable].transpose("alpha", "replica").dropna("alpha", how="all").dropna("replica", how="all")
+    error, flags = _measured(part, variable)
     if error.size:
-        flags = (
-            passed(part, variable).sel(alpha=error.alpha, replica=error.replica).transpose("alpha", "replica").values
-        )
-        x, shown = scale * realised_alpha(part, error.alpha), np.maximum(error.values, FLOOR)
-        points(axes, x, shown, flags, color, label, marker)
+        points(axes, scale * realised_alpha(part, error.alpha), error.values, flags, color, label, marker)
         say_why(axes, NOT_CONVERGED)
+
+
+def _measured(part, variable):
+    """Errors of matrix AMP (alpha, replica) at the alphas that have any, not below the `FLOOR`, and whether they pass their flags."""
+    error = part[variable].transpose("alpha", "replica").dropna("alpha", how="all").dropna("replica", how="all")
+    flags = passed(part, variable).sel(alpha=error.alpha, replica=error.replica).transpose("alpha", "replica").values
+    return np.maximum(error, FLOOR), flags
 
 
 def amp_key(axes, cube):
@@ -114,12 +117,13 @@ def output_key(axes, panel="", markers=True, same=False):
 
 
 def excess(cube, ratio=None, variable="mmse"):
-    """Mean error of matrix AMP over the data sets that pass their flags, minus the state evolution: an array over alpha.
+    """Mean error of matrix AMP, as `amp` draws it, minus the state evolution: an array over alpha.
 
     The coordinate `theory` holds the state evolution at the alphas of the data.
     """
     part = _part(cube, "matrix_amp", ratio)
-    mean = part[variable].where(passed(part, variable) == 1).mean("replica").dropna("alpha")
+    error, flags = _measured(part, variable)
+    mean = error.max("replica").copy(data=sound_mean(error.values, flags)[0]).dropna("alpha")
     line = theory(cube, ratio, variable).dropna("alpha")
     expected = np.interp(realised_alpha(part, mean.alpha), line.alpha, line, left=np.nan, right=np.nan)
     return (mean - expected).assign_coords(theory=("alpha", expected))

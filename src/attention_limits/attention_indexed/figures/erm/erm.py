@@ -4,10 +4,10 @@ import numpy as np
 
 from attention_limits.attention_indexed.figures.erm.erm_shared import (
     ERROR,
-    METHODS,
     equations,
     evolution,
     legend_group,
+    method_key,
     minima,
     of,
 )
@@ -38,6 +38,7 @@ def draw(cubes):
     """Errors of softmax and linear outputs against the equations, and the factor by which the best decay exceeds Bayes."""
     figure, (left, middle, right) = new_figure(1, 3, WIDE, 4.8)
     _draw_learning(left, cubes["erm_softmax"], cubes["erm_softmax_best"])
+    method_key(left, (cubes["erm_softmax"], cubes["erm_linear"]))
     _draw_descent(left, cubes["fig2_right_gradient_descent"])
     linear, best = cubes["erm_linear"], cubes["erm_linear_best"]
     _draw_learning(middle, linear, best.sel(score_noise=model(linear, "score_noise")))
@@ -81,9 +82,6 @@ def _draw_learning(axes, cube, best):
     for decay in cube.weight_decay.values:
         evolution(axes, theory, decay, "mse", K)
         minima(axes, cube, decay, "mse", K)
-    for name, (label, marker) in METHODS.items():
-        if name in cube.estimator:
-            axes.plot([], [], marker, color=KEY, markersize=4, label=f"{label}, $d = {len(cube.eigenvalue)}$")
     at_best(axes, optimal, "mse", K)
     bayes = (theory if theory.alpha.size > optimal.alpha.size else optimal).mse_bayes.isel(replica=0)
     bayes = bayes if "weight_decay" not in bayes.dims else bayes.isel(weight_decay=0)

@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.figures.shared import NOT_CONVERGED, model
 from attention_limits.pipeline.cubes.readings import passed
-from attention_limits.plotting import COLORS, curve, ordered_colors, points, present, realised_alpha, say_why
+from attention_limits.plotting import COLORS, KEY, curve, ordered_colors, points, present, realised_alpha, say_why
 
 METHODS = {"erm_minimisation": ("minimum", "o"), "erm_gamp": ("message passing", "D")}
 ERROR = r"error $\|S - S^*\|_F^2/d$"
@@ -36,6 +36,17 @@ def decay_color(decay):
 def decay_label(decay):
     """The entry of the legend of a weight decay."""
     return rf"$\lambda = {decay:g}$" if decay else r"$\lambda \to 0$"
+
+
+def method_key(axes, cubes):
+    """Entries of the legend for minima and message passing, with the dimension of each of the cubes of the panels a, b."""
+    for name, (label, marker) in METHODS.items():
+        sizes = {panel: len(cube.eigenvalue) for panel, cube in zip("ab", cubes, strict=True) if name in cube.estimator}
+        text = [f"$d = {size}$" for size in sorted(set(sizes.values()))]
+        if len(text) > 1:
+            text = [f"$d = {size}$ ({panel})" for panel, size in sizes.items()]
+        if text:
+            axes.plot([], [], marker, color=KEY, markersize=4, label=f"{label}, {', '.join(text)}")
 
 
 def equations(cube):

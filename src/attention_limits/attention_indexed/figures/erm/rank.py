@@ -3,17 +3,17 @@
 import numpy as np
 
 from attention_limits.attention_indexed.figures.erm.erm_shared import (
-    METHODS,
     best,
     equations,
     evolution,
     legend_group,
+    method_key,
     minima,
     of,
 )
 from attention_limits.attention_indexed.figures.shared import model
 from attention_limits.pipeline.cubes.readings import passed
-from attention_limits.plotting import KEY, MIDDLE, house_style, legend_below, new_figure
+from attention_limits.plotting import MIDDLE, house_style, legend_below, new_figure
 
 _TITLES = {"erm_softmax": "softmax, no noise", "erm_linear": r"linear scores, $\tau = 0.1$"}
 
@@ -33,15 +33,13 @@ def draw(cubes):
         optimal = of(cubes[f"{name}_best"], "erm_optimal_decay")
         optimal = optimal.sel(score_noise=model(cube, "score_noise")) if "score_noise" in optimal.dims else optimal
         best(axes, optimal, "learned_rank", K, jump)
-        for estimator, (label, marker) in METHODS.items():
-            if estimator in cube.estimator:
-                axes.plot([], [], marker, color=KEY, markersize=4, label=f"{label}, $d = {len(cube.eigenvalue)}$")
         axes.axhline(model(cube, "ratio"), color="black", linewidth=0.9, linestyle=":", label="rank of the teacher")
         axes.set(
             title=title,
             xlabel=r"equations per distinct entry of $S$, $K\alpha$",
             xlim=(0, K * float(theory.alpha.max())),
         )
+    method_key(panels[0], [cubes[name] for name in _TITLES])
     panels[0].set(ylabel="rank of the learned $S$, divided by $d$", ylim=(0, 0.85))
     legend_below(figure, panels, key=legend_group)
     return figure

@@ -10,7 +10,6 @@ from attention_limits.attention_indexed.figures.papers.published import (
 from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
     amp,
-    amp_key,
     model,
     setting,
     theory,
@@ -21,6 +20,7 @@ from attention_limits.plotting import (
     VERMILLION,
     WIDE,
     house_style,
+    largest,
     legend_below,
     mark_threshold,
     new_figure,
@@ -51,13 +51,35 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """By how many per cent the error of the best decay exceeds the Bayes-optimal one, with few and with many noisy samples."""
+    """Largest deviation of the Bayes-optimal errors from the published theory; by how many per cent the error of the best decay
+    exceeds the Bayes-optimal one, with few and with many noisy samples."""
+    found = {"published": _deviation(cubes), "few": np.nan, "many": np.nan}
     noise, decay = _NOISES[1], cubes["quadratic_network_decay"]
     bayes, best = cubes["quadratic_network"], decay.where(decay.converged == 1)
     if noise not in bayes.output_noise or 0.5 * noise not in decay.score_noise:
-        return {"few": np.nan, "many": np.nan}
+        return found
     line, other = theory(bayes.sel(output_noise=noise)), best.mse.sel(score_noise=0.5 * noise).isel(replica=0)
-    return {name: 100.0 * float(other.interp(alpha=x) / line.interp(alpha=x) - 1.0) for name, x in _COMPARED.items()}
+    return found | {name: 100.0 * float(other.interp(alpha=x) / line.interp(alpha=x) - 1.0) for name, x in _COMPARED.items()}
+
+
+def _deviation(cubes):
+    """Largest absolute difference of the state evolution and the published theory, at the published points within the grid."""
+    quadratic = cubes["quadratic_network"]
+    pairs = [
+        (theory(quadratic.sel(output_noise=noise)), QUADRATIC_CURVES[noise])
+        for noise in _NOISES
+        if noise in quadratic.output_noise
+    ]
+    pairs += [(theory(cubes[name]), BILINEAR_CURVES[model(cubes[name], "aspect")]) for name in _SHAPES]
+    differences = [
+        np.interp(published[:, 0], line.alpha, line, left=np.nan, right=np.nan) - published[:, 1]
+        for line, published in pairs
+    ]
+    return largest(np.abs(np.concatenate(differences)))
+
+
+def _amp_label(cube, panels):
+    return f"({panels}) AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
 
 
 def _quadratic(axes, cube, decay, noise):
@@ -66,12 +88,11 @@ def _quadratic(axes, cube, decay, noise):
         part = cube.sel(output_noise=noise)
         line = theory(part)
         axes.plot(line.alpha, line, color=_BAYES, label="Bayes-optimal")
-        amp(axes, part, _AMP)
+        amp(axes, part, _AMP, _amp_label(cube, "a, b"))
     if 0.5 * noise in decay.score_noise:
         _decay(axes, decay.sel(score_noise=0.5 * noise).isel(replica=0))
     published_points(axes, *QUADRATIC_CURVES[noise].T, label="published theory")
     published_points(axes, *QUADRATIC_AMP[noise].T, color=_AMP, label="published AMP, $d = 200$")
-    amp_key(axes, cube)
     title = rf"quadratic network, $\rho = {model(cube, 'ratio'):g}$, $\Delta = {noise:g}$"
     axes.set(xlim=(0, 0.6), title=title)
 
@@ -93,9 +114,6 @@ def _bilinear(axes, cubes):
         line, aspect = theory(cube), model(cube, "aspect")
         axes.plot(line.alpha, line, color=color, label=rf"Bayes-optimal, $d_k = {aspect:g}\, d_q$")
         published_points(axes, *BILINEAR_CURVES[aspect].T)
-        amp(axes, cube, color, marker=marker)
-        axes.plot(
-            [], [], marker, color=color, markersize=4, label=f"AMP, $d = {setting(cube, 'matrix_amp', 'dimension')}$"
-        )
+        amp(axes, cube, color, _amp_label(cube, "c"), marker=marker)
     published_points(axes, [], [], label="published theory")
     axes.set(xlim=(0, 1.0), title=rf"bilinear regression, $r = d_q/2$, $\Delta = {model(cube, 'output_noise'):g}$")
