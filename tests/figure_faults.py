@@ -82,13 +82,13 @@ def _color(handle):
 
 
 def _open_circles(figure):
-    """Lines about the open circles of a figure: each is known as flagged, and has an entry exactly where one is visible."""
+    """Lines about the faint open circles and squares of a figure: each is known as flagged, and has an entry exactly where one is visible."""
     found, visible = [], set()
     for axes in figure.axes:
         for line in axes.lines:
             # An entry of the legend has no data.
             face, opacity = line.get_markerfacecolor(), line.get_alpha()
-            open_circle = line.get_marker() == "o" and isinstance(face, str) and face == "none" and opacity == 0.5
+            open_circle = line.get_marker() in ("o", "s") and isinstance(face, str) and face == "none" and opacity == 0.5
             if open_circle and line.get_gid() != "flagged":
                 found.append("an open circle that is not drawn by flagged_points")
             places = line.get_transform().transform(line.get_xydata()) if open_circle else []
@@ -98,7 +98,7 @@ def _open_circles(figure):
         text.get_text()
         for legend in figure.findobj(Legend)
         for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True)
-        if isinstance(handle, Line2D) and handle.get_marker() == "o" and handle.get_alpha() == 0.5
+        if isinstance(handle, Line2D) and handle.get_marker() in ("o", "s") and handle.get_alpha() == 0.5
     }
     found += [f"an open circle without the entry {name!r}" for name in sorted(visible - named)]
     return found + [f"the entry {name!r} without an open circle" for name in sorted(named - visible)]

@@ -1,9 +1,10 @@
 """The grammar of all figures: widths, colours by meaning, lines, symbols, thresholds, legends.
 
 A line is theory, a filled symbol a simulation, both with one standard error. A faint open circle is a replica that fails a
-flag: no line joins it, and no mean contains it. A cross is a published value, a triangle on the axis a threshold, an open
-triangle a threshold of another kind. A short dash is theory at a single point, an upward arrow a lower bound. A filled symbol
-on a line, or for a threshold, is theory on a coarse grid. A thin pale line is one run.
+flag: no line joins it, and no mean contains it. A faint open square is one that passes, of a point without mean. A cross is a
+published value, a triangle on the axis a threshold, an open triangle a threshold of another kind. A short dash is theory at a
+single point, an upward arrow a lower bound. A filled symbol on a line, or for a threshold, is theory on a coarse grid. A thin
+pale line is one run.
 """
 
 import functools
@@ -59,7 +60,7 @@ FLAGGED = {
     "alpha": 0.5,
 }
 FLAGGED_ID, ONE_REPLICA = "flagged", "one replica, fails a flag"
-# One that passes, where most others fail or lie on the other side of a jump.
+# One that passes, where most others fail or lie on the other side of a jump: a square.
 NO_MEAN = "one replica of a point without mean"
 # Points; at the size of the others one would not see that a star is one.
 _SIZES = {"*": 7}
@@ -210,7 +211,7 @@ def curve(axes, x, replicas, color, label, linestyle="-", flags=None, jump=np.na
     """Mean over replicas as a line, plus and minus one standard error as a band; see `sound_mean`.
 
     The line breaks where there is no mean, and at a `jump` of x, whose sides have separate means; `jump` is None if the quantity
-    does not jump. Each replica without part in a mean is a faint open circle.
+    does not jump. Each replica without part in a mean is a faint open symbol.
 
     Parameters
     ----------
@@ -236,7 +237,7 @@ def curve(axes, x, replicas, color, label, linestyle="-", flags=None, jump=np.na
 def points(axes, x, replicas, flags, color, label, marker="o", jump=np.nan):
     """Mean over replicas as a marker with its standard error as a bar; see `sound_mean`, also for `jump`.
 
-    Each replica without part in a mean is a faint open circle.
+    Each replica without part in a mean is a faint open symbol.
 
     Parameters
     ----------
@@ -321,7 +322,8 @@ def _place_below(figure, flagged):
 def flagged_points(axes, x, y, color, name=ONE_REPLICA):
     """Open circles for values that fail a flag; `name` is their entry in the legend, which `house_style` makes."""
     # The underscore hides the name from other legends.
-    axes.plot(x, y, color=color, gid=FLAGGED_ID, label=f"_{name}", zorder=2.5, **FLAGGED)
+    look = FLAGGED | {"marker": "s"} if name == NO_MEAN else FLAGGED
+    axes.plot(x, y, color=color, gid=FLAGGED_ID, label=f"_{name}", zorder=2.5, **look)
 
 
 def say_why(axes, reason):
@@ -333,7 +335,7 @@ def say_why(axes, reason):
 
 
 def _left_out(axes, x, replicas, flags, color):
-    """The values (n, replicas) that have no part in a mean; the others are NaN. Those that pass their flags have an own entry."""
+    """The values (n, replicas) that have no part in a mean; the others are NaN. Those that pass their flags are open squares."""
     failed = _failed(replicas, flags)
     for name, these in ((ONE_REPLICA, failed), (NO_MEAN, ~failed)):
         row, column = np.nonzero(np.isfinite(replicas) & these)
@@ -342,14 +344,14 @@ def _left_out(axes, x, replicas, flags, color):
 
 
 def flagged_entries(figure):
-    """Entries of a legend, handle by name, for the open circles that lie within the limits of their axes."""
-    names = {
-        line.get_label().removeprefix("_")
+    """Entries of a legend, handle by name, for the faint open symbols that lie within the limits of their axes."""
+    marks = {
+        line.get_label().removeprefix("_"): line.get_marker()
         for axes in figure.axes
         for line in axes.lines
         if line.get_gid() == FLAGGED_ID and _visible(axes, line)
     }
-    return {name: Line2D([], [], color=KEY, **FLAGGED) for name in sorted(names)}
+    return {name: Line2D([], [], color=KEY, **FLAGGED | {"marker": marks[name]}) for name in sorted(marks)}
 
 
 def _name_flagged(figure):

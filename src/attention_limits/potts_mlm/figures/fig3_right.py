@@ -9,7 +9,7 @@ from attention_limits.potts_mlm.readings import in_equilibrium, of_chosen, settl
 # Largest ridge with a peak of the test loss.
 SMALL = 1e-4
 # Entry of the open circles.
-NO_MEAN = "no mean: losses on two sides of a jump, or fit not converged"
+NOT_CONVERGED = "one replica, fit not converged"
 
 
 @house_style
@@ -35,7 +35,7 @@ def draw(cubes):
         top.set(xscale="log", yscale="log")
         top.set_title(equilibrium_note(cube, distance))
         bottom.set(xlabel=r"sequences per site $M/L$")
-    say_why(columns, NO_MEAN)
+    say_why(columns, NOT_CONVERGED)
     columns[0][0].set(ylabel="test loss per site (nats)")
     columns[1][0].set(ylabel="training loss per site (nats)")
     legend_below(figure, columns[0][0], ncols=3)
