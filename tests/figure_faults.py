@@ -82,13 +82,15 @@ def _color(handle):
 
 
 def _open_circles(figure):
-    """Lines about the faint open circles and squares of a figure: each is known as flagged, and has an entry exactly where one is visible."""
+    """Faults of the faint open circles and squares: each is known as flagged, with an entry exactly where one is visible."""
     found, visible = [], set()
     for axes in figure.axes:
         for line in axes.lines:
             # An entry of the legend has no data.
             face, opacity = line.get_markerfacecolor(), line.get_alpha()
-            open_circle = line.get_marker() in ("o", "s") and isinstance(face, str) and face == "none" and opacity == 0.5
+            open_circle = (
+                line.get_marker() in ("o", "s") and isinstance(face, str) and face == "none" and opacity == 0.5
+            )
             if open_circle and line.get_gid() != "flagged":
                 found.append("an open circle that is not drawn by flagged_points")
             places = line.get_transform().transform(line.get_xydata()) if open_circle else []

@@ -36,7 +36,7 @@ All figures share one grammar:
 | thin pale line | one run or one data set |
 | short dash | theory at a single point |
 | faint open circle | one replica that fails a [flag](accuracy.md#flags); it is in no mean |
-| faint open square | one replica that passes, of a point [without mean](accuracy.md#flags): most others fail, or lie on the other side of a jump |
+| faint open square | one replica that passes its flags, of a point [without mean](accuracy.md#flags) |
 | cross | published value; its bar is the published standard deviation |
 | triangle on the axis | threshold; an open one is another kind of threshold, which the legend names |
 | upward arrow | lower bound, such as the length of runs that did not escape |

@@ -3,7 +3,16 @@
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
-from attention_limits.plotting import COLORS, KEY, banded_line, ordered_colors, points, realised_alpha, say_why, sound_mean
+from attention_limits.plotting import (
+    COLORS,
+    KEY,
+    banded_line,
+    ordered_colors,
+    points,
+    realised_alpha,
+    say_why,
+    sound_mean,
+)
 
 # Ends of the scale of width ratios: a ratio has the same colour in every figure.
 _RATIOS = (0.05, 5.0)
@@ -60,7 +69,7 @@ def amp(axes, cube, color, label=None, ratio=None, scale=1.0, marker="o", variab
 
 
 def _measured(part, variable):
-    """Errors of matrix AMP (alpha, replica) at the alphas that have any, not below the `FLOOR`, and whether they pass their flags."""
+    """Errors of matrix AMP (alpha, replica) at the alphas that have any, not below the `FLOOR`, and their flags."""
     error = part[variable].transpose("alpha", "replica").dropna("alpha", how="all").dropna("replica", how="all")
     flags = passed(part, variable).sel(alpha=error.alpha, replica=error.replica).transpose("alpha", "replica").values
     return np.maximum(error, FLOOR), flags

@@ -59,7 +59,9 @@ def numbers(cubes):
     if noise not in bayes.output_noise or 0.5 * noise not in decay.score_noise:
         return found
     line, other = theory(bayes.sel(output_noise=noise)), best.mse.sel(score_noise=0.5 * noise).isel(replica=0)
-    return found | {name: 100.0 * float(other.interp(alpha=x) / line.interp(alpha=x) - 1.0) for name, x in _COMPARED.items()}
+    return found | {
+        name: 100.0 * float(other.interp(alpha=x) / line.interp(alpha=x) - 1.0) for name, x in _COMPARED.items()
+    }
 
 
 def _deviation(cubes):
