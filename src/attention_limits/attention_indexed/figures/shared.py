@@ -132,7 +132,7 @@ def excess(cube, ratio=None, variable="mmse"):
     """
     part = _part(cube, "matrix_amp", ratio)
     error, flags = _measured(part, variable)
-    mean = error.max("replica").copy(data=sound_mean(error.values, flags)[0]).dropna("alpha")
+    mean = error.sum("replica").copy(data=sound_mean(error.values, flags)[0]).dropna("alpha")
     line = theory(cube, ratio, variable).dropna("alpha")
     expected = np.interp(realised_alpha(part, mean.alpha), line.alpha, line, left=np.nan, right=np.nan)
     return (mean - expected).assign_coords(theory=("alpha", expected))
