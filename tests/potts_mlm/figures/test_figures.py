@@ -5,7 +5,7 @@ import xarray as xr
 
 from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.plotting import FLAGGED_ID, NARROW, new_figure, say_why
-from attention_limits.potts_mlm.figures import low_distance, shared
+from attention_limits.potts_mlm.figures import distance_map, low_distance, shared
 from attention_limits.potts_mlm.figures.learners import fig2_mixing
 
 
@@ -121,3 +121,34 @@ def test_the_last_epoch_is_that_of_the_learner():
     loss = xr.DataArray([[3.0, 2.0, np.nan], [4.0, np.nan, np.nan]], dims=("replica", "epoch"))
     np.testing.assert_array_equal(shared.at_the_end(loss), [2.0, np.nan])
     np.testing.assert_array_equal(shared.at_the_end(np.nan * loss), [np.nan, np.nan])
+
+
+def test_an_error_grows_from_a_distance_with_a_mean():
+    """No second start confirms the fits at the smallest distance: the figure has no mean there, and the caption begins at the
+    next one. Contacts keep the distances whose fits have converged.
+    """
+    fit = ("distance", "ridge", "attention", "samples", "replica")
+    shape = (3, 1, 1, 1, 2)
+
+    def at_each_distance(*values):
+        return fit, np.broadcast_to(np.reshape(values, (3, 1, 1, 1, 1)), shape)
+
+    cube = xr.Dataset(
+        {
+            "site_error": ((*fit, "start"), at_each_distance(0.8, 0.4, 0.1)[1][..., None]),
+            "full_error": ((*fit, "start"), at_each_distance(5.0, 2.0, 0.5)[1][..., None]),
+            "converged": ((*fit, "start"), np.ones((*shape, 1))),
+            "confirmed": at_each_distance(0.0, 1.0, 1.0),
+            "chosen": at_each_distance(0.0, 0.0, 0.0),
+            "excess_loss": at_each_distance(9.0, 1.0, 1.0),
+            "sample_converged": (("distance", "replica"), np.ones((3, 2))),
+        },
+        {"distance": [0.2, 0.3, 0.9], "samples": [100], "site": np.arange(4), "color": np.arange(3)},
+    )
+    found = distance_map.numbers({"distance_map_gaussian": cube, "distance_map_contact": cube})
+    assert (found["near"], found["far"], found["up_to"]) == (0.3, 0.9, 0.3)
+    np.testing.assert_allclose(found["growth"], 4.0)
+    # P = 4 * 3 + 3^2 - 3 - 1 parameters; the loss of the unconfirmed fits has no part.
+    np.testing.assert_allclose(found["gaussian_loss"], 2.0 * 100 * 4 / 17)
+    cube["confirmed"] = 0.0 * cube.confirmed
+    assert np.isnan(distance_map.numbers({"distance_map_gaussian": cube, "distance_map_contact": cube})["growth"])
