@@ -138,7 +138,8 @@ def _draw_theory(panels, theory, color, label):
         line = np.isfinite(sound_mean(shown.values, sound)[0]).any()
         curve(axes, shown.alpha.values, shown.values, color, label if line else None, flags=sound)
         if shown.size and not line:
-            axes.plot([], [], color=color, label=label, **FLAGGED)
+            # Not pale: the pale ones name the reason.
+            axes.plot([], [], color=color, label=label, **FLAGGED | {"alpha": 1.0})
 
 
 def _draw_points(panels, part, color, label, marker):

@@ -57,7 +57,7 @@ def draw(cubes):
     for axes in (overlaps, objectives, errors):
         axes.set(xlabel=r"samples per dimension $\alpha = n/D$")
     say_why((overlaps, objectives, errors, phases), DOUBTFUL)
-    legend_below(figure, (errors, phases))
+    legend_below(figure, (errors, phases), ncols=3)
     return figure
 
 
