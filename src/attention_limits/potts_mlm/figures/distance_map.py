@@ -71,7 +71,7 @@ def draw(cubes):
     excess.yaxis.set_major_formatter("{x:g}")
     excess.yaxis.set_minor_formatter("")
     beta.set(xlabel=DISTANCE_LABEL, ylabel=r"inverse temperature $\beta$", ylim=(0, None))
-    legend_below(figure, (errors, excess), ncols=7)
+    legend_below(figure, (errors, excess), ncols=5)
     return figure
 
 

@@ -24,7 +24,7 @@ def draw(cubes):
         axes.set(xticks=cube.order.values, xlabel="sites of a term $q$")
     losses.set(ylabel="share of the learnable loss")
     shares.set(ylabel="share of the terms in the logits")
-    legend_below(figure, (losses,), ncols=5)
+    legend_below(figure, (losses,), ncols=3)
     return figure
 
 
