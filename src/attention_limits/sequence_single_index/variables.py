@@ -47,23 +47,29 @@ _DIFFUSION = "first passage of e^2 + m^2 of dx = b dtau + A dW / sqrt(d), x = (e
 _DIFFUSION_ERROR = "of the quadrature, and change with half of the points of the mesh"
 _LINEAR = "d(e, m)/dtau near the uninformed start, tau = t / d, E and Cov of the gradient by quadrature"
 _EXPONENTS = {
-    "target": ("target, for a student rich enough to see it", "sqrt(sum over |kappa| = k of |G_kappa|^2)"),
+    "target": (
+        "target, for a student rich enough to see it",
+        "lowest order of a Hermite coefficient of the target",
+        "sqrt(sum over |kappa| = k of |G_kappa|^2)",
+    ),
     "semantic": (
         "target and student without positional encoding",
+        "lowest order at which the loss depends on m",
         "C_k = sum over |kappa| = k of G_kappa . F_kappa / kappa!",
     ),
     "positional": (
         "target and student with positional encoding",
+        "lowest order in (e, m) at which a straight path from the start lowers the loss",
         "lowest value of the form of degree k in (e, m) where all lower forms vanish",
     ),
 }
 
 
-def _exponent_variables(name, whose, coefficient):
+def _exponent_variables(name, whose, meaning, coefficient):
     return (
         Variable(
             f"exponent_{name}", (), f"information exponent of the {whose}", "k", "missing where there is none up to the order",
-            "lowest order at which the loss depends on the overlaps; below 1e-8, error included: treated as zero",
+            f"{meaning}; a coefficient below 1e-8, error included, is treated as zero",
         ),
         Variable(
             f"decided_{name}", (), f"whether every coefficient up to the exponent is zero or not within its error ({name})", "",

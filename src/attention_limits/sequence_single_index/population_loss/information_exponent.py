@@ -20,7 +20,7 @@ ZERO = 1e-8
 
 @dataclass(frozen=True)
 class InformationExponent:
-    """The lowest order at which the loss depends on the overlaps.
+    """The lowest order of the target, of the loss in m, or of a descent in (e, m): see the function that returns it.
 
     Attributes
     ----------

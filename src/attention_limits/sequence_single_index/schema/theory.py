@@ -57,7 +57,7 @@ class Landscape(Deterministic, OfLinks):
 
 
 class InformationExponent(Deterministic, OfLinks):
-    """Computes the lowest orders at which the loss depends on the overlaps, by quadrature with errors."""
+    """Computes the lowest orders of the target, of the loss in m, and of a descent in (e, m), by quadrature with errors."""
 
     model: ExponentModel
     grid: ExponentGrid
