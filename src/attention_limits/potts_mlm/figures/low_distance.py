@@ -76,7 +76,7 @@ def draw(cubes):
 
 def numbers(cubes):
     """At the largest M: mean error and share of the contacts that are found (per cent) by each kind of attention; the instances
-    at the distance, all of them, and those whose single chains disagree.
+    at the distance, all of them, and those whose single chains disagree; range of the precision of raw attention of one chain.
     """
     cube = cubes["contact_low_distance"].isel(distance=0, ridge=0)
     last, found = cube.isel(samples=-1), {"samples": float(cube.samples[-1])}
@@ -88,7 +88,11 @@ def numbers(cubes):
         )
         found |= {kind: error, f"{kind}_found": 100.0 * precision}
     disagree = (cube.chains_converged == 0).sum()
-    return found | {"there": float(there.sum()), "all": float(there.size), "disagree": float(disagree)}
+    single = cube.chain_precision.sel(attention="raw")
+    return found | {
+        "there": float(there.sum()), "all": float(there.size), "disagree": float(disagree),
+        "chain_least": float(single.min()), "chain_most": float(single.max()),
+    }  # fmt: skip
 
 
 def _instances(axes, cube, there):

@@ -35,7 +35,8 @@ def draw(cubes):
 def numbers(cubes):
     """Mean precision of each learner after its last epoch, at the largest M, on random maps and on the fold, and of chance.
 
-    `fold_fitted` is that of the fits of softmax attention by L-BFGS that pass their flags.
+    `fold_fitted` is that of the fits of softmax attention by L-BFGS that pass their flags. `raw_missed` of the `instances` of
+    random maps are those in which raw attention does not find every contact.
     """
     found = {}
     for prefix, name in (("", "fig2_contact"), ("fold_", "fig2_fold")):
@@ -46,14 +47,19 @@ def numbers(cubes):
         for kind in ("raw", "softmax"):
             one = factored.sel(attention=kind) if kind in factored.attention else np.nan * agree
             found[f"{prefix}{kind}"] = good_mean(one, agree)
+            found[f"{prefix}{kind}_missed"] = float(((one < 1) & (agree == 1)).sum())
         for layers, word in ((1, "one"), (3, "three")):
             one = trained.sel(layers=layers, optimizer="adam") if layers in trained.layers else np.nan * agree
             found[f"{prefix}{word}"] = good_mean(one, agree)
         fitted = of_chosen(part, "site_precision").sel(attention="softmax")
         found |= {
             f"{prefix}chance": _chance(part), f"{prefix}fitted": good_mean(fitted, good(part).sel(attention="softmax")),
+            f"{prefix}instances": float((agree == 1).sum()),
         }  # fmt: skip
-    shown = ("softmax", "one", "three", "chance", "fold_raw", "fold_softmax", "fold_one", "fold_chance", "fold_fitted")
+    shown = (
+        "softmax", "raw_missed", "instances", "one", "three", "chance", "fold_raw", "fold_softmax", "fold_one", "fold_chance",
+        "fold_fitted",
+    )  # fmt: skip
     return {name: found[name] for name in shown}
 
 

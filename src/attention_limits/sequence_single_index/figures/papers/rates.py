@@ -40,7 +40,7 @@ def draw(cubes):
             panel.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
             panel.set_xticks([], minor=True)
         top.set(yscale="log", title=f"$M = {int(length)}$, best $\\gamma = {best:.4f}$")
-        bottom.set(xlabel=r"learning rate $\gamma$")
+        bottom.set(xlabel=r"learning rate $\gamma$", xlim=top.get_xlim())
     _by_dimension(axes[1, -1], cubes)
     for panel in axes[1]:
         panel.axhline(1.0, color="0.7", linewidth=0.6, zorder=0)
@@ -126,9 +126,9 @@ def _tied_or_untied(cubes, student, which=""):
 
 
 def _largest_deviation(cube):
-    """Largest distance of the mean steps from the prediction, in standard errors."""
+    """Largest distance of the mean steps from the prediction, in standard errors, where all runs escaped."""
     cube = cube.isel(tokens=0)
     mean, error = mean_and_error(cube.escape_step.transpose("dimension", "replica").values, axis=1)
     predicted = cube.noisy_step.isel(replica=0).values
-    known = np.isfinite(predicted)
-    return np.max(np.abs((mean - predicted) / error)[known], initial=0.0)
+    known = np.isfinite(predicted) & _complete(cube)
+    return np.max(np.abs(mean - predicted)[known] / error[known], initial=0.0)
