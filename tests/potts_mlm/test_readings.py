@@ -6,6 +6,7 @@ import xarray as xr
 
 from attention_limits.numerics.probability.statistics import student
 from attention_limits.potts_mlm.readings import (
+    at_the_end,
     excess_exponent,
     good,
     good_value,
@@ -96,6 +97,13 @@ def test_a_figure_has_the_flags_of_the_readings():
     )
     none = fits([[0.27, 0.33]], agree=0)
     assert np.isnan(shared.good_mean(none.excess_loss, good(none)))
+
+
+def test_the_last_epoch_is_that_of_the_learner():
+    """Learners that share the axis of epochs stop at different ones; without any value the result is missing."""
+    loss = xr.DataArray([[3.0, 2.0, np.nan], [4.0, np.nan, np.nan]], dims=("replica", "epoch"))
+    np.testing.assert_array_equal(at_the_end(loss), [2.0, np.nan])
+    np.testing.assert_array_equal(at_the_end(np.nan * loss), [np.nan, np.nan])
 
 
 def test_order_of_the_learners_is_counted_by_replica():

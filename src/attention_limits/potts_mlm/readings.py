@@ -18,6 +18,12 @@ def of_chosen(cube, name, chosen="chosen"):
     return cube[name].isel(start=index.fillna(0).astype(int)).where(index.notnull())
 
 
+def at_the_end(array):
+    """An `array` after its last epoch that has a value, without the dimension `epoch`: learners stop at different epochs."""
+    known = array.dropna("epoch", how="all")
+    return (known if known.sizes["epoch"] else array).isel(epoch=-1)
+
+
 def in_equilibrium(cube):
     """1 where both runs of the sampler agree, 0 elsewhere; 1 for the sequences of an alignment."""
     return cube.sample_converged if "sample_converged" in cube else 1.0
@@ -101,7 +107,7 @@ def ordered(cube, samples, ridge, attention, optimizer, distance):
     error over these instances. Raises KeyError if there is no such replica.
     """
     point = {"distance": distance, "samples": samples}
-    last = cube.transformer_test_loss.dropna("epoch", how="all").isel(epoch=-1) - cube.transformer_optimal_loss
+    last = at_the_end(cube.transformer_test_loss) - cube.transformer_optimal_loss
     one, three = (at(last, layers=layers, optimizer=optimizer, **point).values for layers in (1, 3))
     loss = cube.excess_loss.where(in_equilibrium(cube) == 1)
     factored = at(loss, ridge=ridge, attention=attention, **point).values

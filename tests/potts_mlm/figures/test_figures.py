@@ -116,13 +116,6 @@ def test_the_mixture_of_lowest_and_highest_loss():
     assert (found["passed"], found["fits"], found["of_near"]) == (6, 12, 0)
 
 
-def test_the_last_epoch_is_that_of_the_learner():
-    """Learners that share the axis of epochs stop at different ones; without any value the result is missing."""
-    loss = xr.DataArray([[3.0, 2.0, np.nan], [4.0, np.nan, np.nan]], dims=("replica", "epoch"))
-    np.testing.assert_array_equal(shared.at_the_end(loss), [2.0, np.nan])
-    np.testing.assert_array_equal(shared.at_the_end(np.nan * loss), [np.nan, np.nan])
-
-
 def test_an_error_grows_from_a_distance_with_a_mean():
     """No second start confirms the fits at the smallest distance: the figure has no mean there, and the caption begins at the
     next one. Contacts keep the distances whose fits have converged.

@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_limits.plotting import WIDE, house_style, new_figure
 from attention_limits.potts_mlm.figures.shared import equilibrium_note, layers_name
-from attention_limits.potts_mlm.readings import good, of_chosen
+from attention_limits.potts_mlm.readings import at_the_end, good, of_chosen
 
 # Starts that end within this of the lowest objective, in nats, have found the same minimum.
 SAME_MINIMUM = 1e-4
@@ -94,8 +94,8 @@ def _panels(part):
             matrix = one.transformer_map.values.copy()
             # The attention of the mask to itself is no coupling.
             np.fill_diagonal(matrix, 0.0)
-            last = [one[f"transformer_{name}"].dropna("epoch", how="all") for name in ("site_error", "precision")]
-            panels.append((title + _quality(*(values[-1] if values.size else np.nan for values in last)), matrix))
+            last = (at_the_end(one[f"transformer_{name}"]) for name in ("site_error", "precision"))
+            panels.append((title + _quality(*last), matrix))
     return panels
 
 

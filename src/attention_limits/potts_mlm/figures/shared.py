@@ -17,6 +17,7 @@ from attention_limits.plotting import (
     present,
     sound_mean,
 )
+from attention_limits.potts_mlm.readings import at_the_end
 
 # One colour per learner, everywhere.
 LEARNER_COLORS = {
@@ -150,12 +151,6 @@ def _along(array, flags, dim):
     array = array.dropna(dim, how="all")
     flags = flags.broadcast_like(array).sel({dim: array[dim]}).transpose(*array.dims)
     return array[dim].values, array.values, flags.values
-
-
-def at_the_end(array):
-    """An `array` after its last epoch that has a value, without the dimension `epoch`: learners stop at different epochs."""
-    known = present(array, "epoch")
-    return (known if known.sizes["epoch"] else array).isel(epoch=-1)
 
 
 def good_mean(array, flags):

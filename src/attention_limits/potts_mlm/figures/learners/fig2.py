@@ -6,7 +6,6 @@ from attention_limits.plotting import house_style, legend_below, present, say_wh
 from attention_limits.potts_mlm.figures.shared import (
     FULL_LOOK,
     UNSURE,
-    at_the_end,
     expected_excess,
     factored_curves,
     good_mean,
@@ -16,7 +15,7 @@ from attention_limits.potts_mlm.figures.shared import (
     series,
     transformer_curves,
 )
-from attention_limits.potts_mlm.readings import excess_exponent, good, in_equilibrium, of_chosen
+from attention_limits.potts_mlm.readings import at_the_end, excess_exponent, good, in_equilibrium, of_chosen
 
 _OPTIMUM, _OPTIMUM_LOOK = (
     r"maximum likelihood, $P/(2ML)$",

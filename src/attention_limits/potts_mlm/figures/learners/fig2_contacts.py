@@ -4,7 +4,6 @@ import numpy as np
 
 from attention_limits.plotting import MIDDLE, house_style, legend_below, present, say_why
 from attention_limits.potts_mlm.figures.shared import (
-    at_the_end,
     factored_curves,
     good_mean,
     learner_columns,
@@ -12,7 +11,7 @@ from attention_limits.potts_mlm.figures.shared import (
     transformer_curves,
 )
 from attention_limits.potts_mlm.potts.recovery import chance
-from attention_limits.potts_mlm.readings import good, in_equilibrium, of_chosen
+from attention_limits.potts_mlm.readings import at_the_end, good, in_equilibrium, of_chosen
 
 
 @house_style

@@ -3,14 +3,13 @@
 from attention_limits.plotting import house_style, legend_below, present, say_why
 from attention_limits.potts_mlm.figures.shared import (
     UNSURE,
-    at_the_end,
     factored_curves,
     good_mean,
     learner_columns,
     sample_axis,
     transformer_curves,
 )
-from attention_limits.potts_mlm.readings import good, in_equilibrium, of_chosen
+from attention_limits.potts_mlm.readings import at_the_end, good, in_equilibrium, of_chosen
 
 
 @house_style
