@@ -3,8 +3,10 @@
 The solvers execute this file like the file of a link (`path/to/file.py:name`). The objects stay in the process of the caller.
 """
 
+import copy
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -17,6 +19,15 @@ from attention_limits.pipeline.base.errors import SpecError, without_long_words
 # The key of a model that names its output function, and the family whose module `thresholds` answers.
 FAMILIES = {"link": "sequence_multi_index", "channel": "attention_indexed"}
 _OBJECTS: dict[str, Any] = {}
+# What a process remembers of a model by the bytes of the user's file, or by the function itself. This file stays as it is when the
+# caller gives another object of the same name, and a function stays the same object when a variable that it reads changes.
+REMEMBERED = (
+    "attention_indexed.schema.checks._channel_problems",
+    "sequence_multi_index.erm.task._task",
+    "sequence_multi_index.schema.checks._problems_of",
+    "sequence_single_index.schema.checks._link_problem",
+    "sequence_single_index.sgd.any_student.compiled",
+)
 _PLAIN = Mapping | str | bytes | int | float | bool | None | list | tuple | np.ndarray | np.generic | Fraction | Decimal
 
 
@@ -33,16 +44,34 @@ def objects_of(model: Mapping) -> list[str]:
 
 
 def with_names(model: Mapping) -> dict:
-    """A copy of `model` with the name `file.py:name` in the place of each object."""
-    named = dict(model)
-    for key in objects_of(model):
+    """A copy of `model` with the name `file.py:name` in the place of each object.
+
+    Each call reads an object anew: its code, the variables that it reads, and its attributes, also those changed in place.
+    """
+    named, own = dict(model), objects_of(model)
+    if own:
+        _forget()
+    for key in own:
         value = model[key]
+        if not callable(value):
+            # The compiled loop of a link belongs to the object. A copy has none yet. An object that cannot be copied keeps its loop.
+            with suppress(Exception):
+                value = copy.copy(value)
         name = getattr(value, "__name__", type(value).__name__)
         name = name if name.isidentifier() else "lambda" if name == "<lambda>" else key
         # A link of the sequence multi-index family is made by a call: a class, or a function without arguments.
         _OBJECTS[name] = value if callable(value) else lambda value=value: value
         named[key] = f"{__file__}:{name}"
     return named
+
+
+def _forget() -> None:
+    """Forget what is `REMEMBERED` of the models of earlier calls."""
+    for place in REMEMBERED:
+        module, _, name = place.rpartition(".")
+        loaded = sys.modules.get(f"{__name__.partition('.')[0]}.{module}")
+        if loaded is not None:
+            getattr(loaded, name).cache_clear()
 
 
 @contextmanager
