@@ -19,8 +19,8 @@ from attention_limits.pipeline.base.errors import SpecError, without_long_words
 # The key of a model that names its output function, and the family whose module `thresholds` answers.
 FAMILIES = {"link": "sequence_multi_index", "channel": "attention_indexed"}
 _OBJECTS: dict[str, Any] = {}
-# What a process remembers of a model by the bytes of the user's file, or by the function itself. This file stays as it is when the
-# caller gives another object of the same name, and a function stays the same object when a variable that it reads changes.
+# What a process remembers of a model by the bytes of the user's file, or by the function itself. This file stays as it is when
+# the caller gives another object of the same name, and a function stays the same object when a variable that it reads changes.
 REMEMBERED = (
     "attention_indexed.schema.checks._channel_problems",
     "sequence_multi_index.erm.task._task",
@@ -54,7 +54,7 @@ def with_names(model: Mapping) -> dict:
     for key in own:
         value = model[key]
         if not callable(value):
-            # The compiled loop of a link belongs to the object. A copy has none yet. An object that cannot be copied keeps its loop.
+            # The compiled loop of a link belongs to the object, and a copy has none yet. What cannot be copied keeps its loop.
             with suppress(Exception):
                 value = copy.copy(value)
         name = getattr(value, "__name__", type(value).__name__)

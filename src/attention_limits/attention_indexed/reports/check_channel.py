@@ -14,6 +14,7 @@ from attention_limits.attention_indexed.channels.output import LIKELIHOOD, descr
 from attention_limits.attention_indexed.channels.protocol import Channel
 from attention_limits.attention_indexed.channels.sampled import FEWEST
 from attention_limits.attention_indexed.model.score_law import SCRAMBLINGS, row_nodes
+from attention_limits.numerics.tracing.plain_reasons import in_words
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.checks import Check, mean_check, refined, require_passed, same_check
 
@@ -169,6 +170,6 @@ def check_channel_command(
         scores = symmetric(np.random.default_rng(seed), (outputs, tokens, tokens))
         _, reason = made.likelihood(made.observe(scores, np.random.default_rng(seed)))
         print(
-            f"posterior by sampling: {f'in NumPy, since {reason}' if reason else 'compiled from its NumPy functions'}"
+            f"posterior by sampling: {f'in NumPy, since {in_words(reason)}' if reason else 'compiled from its NumPy functions'}"
         )
     require_passed(channel, check_channel(made, outputs, seed))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from attention_limits.numerics.tracing.plain_reasons import in_words
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.checks import Check, require_passed
 from attention_limits.sequence_multi_index.channels.channel import Channel
@@ -72,7 +73,7 @@ def check_link_command(link: str, parameters: dict, outputs: int, resolution: fl
     if without_sampling(model)[0] == model.posterior_methods[0] == SAMPLING:
         reason = reason_for_numpy(model)
         print(
-            f"posterior by sampling: {f'in NumPy, since {reason}' if reason else 'compiled from its NumPy functions'}"
+            f"posterior by sampling: {f'in NumPy, since {in_words(reason)}' if reason else 'compiled from its NumPy functions'}"
         )
     require_passed(link, check_link(model, outputs, resolution, seed))
 
