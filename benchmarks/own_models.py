@@ -90,6 +90,22 @@ class Gated(Link):
         return (observed[:, None] / gate)[:, :, None, None, None], -np.log(np.abs(gate))[:, :, None]
 
 
+class Product(Link):
+    """y = h_1 h_2 h_3."""
+
+    rows, tokens = 3, 1
+    free_rows = 2
+
+    def forward(self, h):
+        """y."""
+        return h[..., 0].prod(axis=-1)
+
+    def fibre(self, observed, free, angles):
+        """y / (h_1 h_2)."""
+        others = free[..., 0].prod(axis=-1)
+        return (observed[:, None] / others)[:, :, None, None, None], -np.log(np.abs(others))[:, :, None]
+
+
 class Committee(Link):
     """y = sign(h_1) + sign(h_2) + sign(h_3)."""
 
@@ -109,6 +125,7 @@ MODELS = {
     "two layers of attention in NumPy": (TwoLayers(), (0.8, 0.3)),
     "two layers of attention in loops of numba": (TwoLayersInLoops(), (0.8, 0.3)),
     "gated unit in NumPy": (Gated(), (0.8, 0.3)),
+    "product of three in NumPy": (Product(), (0.8, 0.5, 0.3)),
     "committee of three in NumPy": (Committee(), (0.8, 0.5, 0.3)),
 }
 

@@ -50,36 +50,51 @@ print(json.dumps([seconds[1:], float(found["x"]["v"])]))
 def rows(quick):
     """The rows of the programs that are here."""
     repeats = 2 if quick else 7
-    found = [logistic_row(repeats)] if importlib.util.find_spec("sklearn") else []
+    found = minimum_rows(repeats) if importlib.util.find_spec("sklearn") else []
     if python := os.environ.get("TREE_AMP"):
         found += [fixed_point_row(python, *case, repeats) for case in FIXED_POINTS]
     return found
 
 
-def logistic_row(repeats):
-    """A minimum of the logistic loss with a ridge; errors against a minimum whose gradient is smaller by five orders."""
-    from sklearn.linear_model import LogisticRegression
+def minimum_row(title, loss_name, labels_of, peer_of, repeats):
+    """A minimum of a loss with a ridge; errors against a minimum whose gradient is smaller by five orders.
 
+    labels_of(fields, rng) are the labels (n,) at the fields (n,) of the teacher; peer_of() an estimator of scikit-learn.
+    """
     rng = np.random.default_rng(5)
     inputs, teacher = rng.standard_normal((SAMPLES, DIMENSION)), rng.standard_normal(DIMENSION)
-    labels = np.sign(inputs @ teacher)
-    loss, start = make_loss("logistic", Linear()), 0.1 * rng.standard_normal((1, DIMENSION))
+    scaled = inputs / np.sqrt(DIMENSION)
+    labels = labels_of(scaled @ teacher, rng)
+    loss, start = make_loss(loss_name, Linear()), 0.1 * rng.standard_normal((1, DIMENSION))
 
     def ours(tolerance):
         settings = MinimisationSolver(tolerance=tolerance, max_iterations=10000)
         return minimise(loss, labels[:, None], inputs[:, None], RIDGE, start, settings).weights[0]
 
     def peer():
-        return (
-            LogisticRegression(C=1.0 / RIDGE, fit_intercept=False, tol=1e-8, max_iter=10000)
-            .fit(scaled, labels)
-            .coef_[0]
-        )
+        return np.ravel(peer_of().fit(scaled, labels).coef_)
 
-    scaled, exact = inputs / np.sqrt(DIMENSION), ours(1e-9)
+    exact = ours(1e-9)
     times = np.array([[clocked(peer)[0], clocked(partial(ours, 1e-4))[0]] for _ in range(repeats)])
     errors = [np.linalg.norm(found - exact) / np.linalg.norm(exact) for found in (peer(), ours(1e-4))]
-    return _row("minimum of the logistic loss, D = 1000, α = 2, λ = 0.1, beside scikit-learn", times, "weights", errors)
+    return _row(f"minimum of the {title}, D = 1000, α = 2, λ = 0.1, beside scikit-learn", times, "weights", errors)
+
+
+def minimum_rows(repeats):
+    """Logistic and ridge regression."""
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    return [
+        minimum_row(
+            "logistic loss", "logistic", lambda fields, rng: np.sign(fields),
+            lambda: LogisticRegression(C=1.0 / RIDGE, fit_intercept=False, tol=1e-8, max_iter=10000), repeats,
+        ),
+        # Conjugate gradients end at an error like ours; the default of scikit-learn is an exact solution.
+        minimum_row(
+            "square loss", "square", lambda fields, rng: fields + 0.3 * rng.standard_normal(len(fields)),
+            lambda: Ridge(alpha=RIDGE, fit_intercept=False, solver="sparse_cg", tol=1e-6), repeats,
+        ),
+    ]  # fmt: skip
 
 
 def fixed_point_row(python, title, model, prior, output, alpha, repeats):

@@ -1,8 +1,12 @@
 """Benchmarks of the Potts family: Gibbs updates, gradient of factored attention, points of the replica theory; one core,
 except where a row names more."""
 
+import json
 import os
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from scipy.optimize import minimize
@@ -27,6 +31,26 @@ SITES = COLORS = 20
 FOLD = 53
 # Inverse temperatures of the Gaussian instances at mean Hamming distances of about 0.7 and 0.3.
 BETAS = (0.45, 0.8)
+# adabmDCA itself (Rosset et al. 2025, arXiv:2501.18456) needs PyTorch, so it runs in its own interpreter. Its row is absent
+# unless ADABMDCA=/path/to/python names one with `pip install adabmDCA`. The first run is no measurement.
+ADABMDCA = """
+import json, sys, time
+import numpy as np, torch
+from adabmDCA.sampling import get_sampler
+torch.set_num_threads(1)
+torch.manual_seed(1)
+given = np.load(sys.argv[1])
+couplings, chains = (torch.from_numpy(given[name]) for name in ("couplings", "chains"))
+params = {"bias": torch.zeros(couplings.shape[:2]), "coupling_matrix": couplings}
+sampler, sweeps, seconds = torch.jit.script(get_sampler("gibbs")), int(sys.argv[2]), []
+for _ in range(int(sys.argv[3]) + 1):
+    start = time.perf_counter()
+    chains = sampler(chains, params, sweeps, float(sys.argv[4]))
+    seconds.append(time.perf_counter() - start)
+couplings = couplings.numpy().reshape(couplings.shape[0] * couplings.shape[1], -1)
+flat = chains.numpy().reshape(len(chains), -1)
+print(json.dumps([seconds[1:], float(0.5 * np.mean(np.sum((flat @ couplings) * flat, axis=1)))]))
+"""
 
 
 def rows(quick):
@@ -36,6 +60,8 @@ def rows(quick):
 
     repeats = 2 if quick else 5
     gibbs = [gibbs_row(beta, peer, repeats) for beta in BETAS for peer in ("incremental", "adabmDCA")]
+    if python := os.environ.get("ADABMDCA"):
+        gibbs += [adabmdca_row(python, beta, repeats) for beta in BETAS]
     full = pseudo_likelihood_row(repeats, *((30, 500) if quick else (100, 3000)))
     training = [training_row(sites, layers, repeats) for sites, layers in ((SITES, 1), (SITES, 3), (FOLD, 1))]
     return [
@@ -87,6 +113,27 @@ def gibbs_row(beta, peer, repeats):
         baseline = (lambda: [adabmdca_sweep(couplings, beta, onehot, rng) for _ in range(sweeps)], sweeps * SITES * 16)
     what = f"Gibbs update of a site, C = L = {COLORS}, β = {beta:g}, against {peer}"
     return _row(what, (lambda: ladder.sample(1, gap), gap * SITES * 16), baseline, repeats, note)
+
+
+def adabmdca_row(python, beta, repeats):
+    """As `gibbs_row`, beside adabmDCA itself in the interpreter `python`, which runs first."""
+    potts = model()
+    ladder = Ladder(potts, [beta], np.random.default_rng(2), runs=16)
+    states = ladder.sample(1, 1000)[0].states[0].astype(np.int64)
+    couplings = np.einsum("ij,ab->iajb", potts.J, potts.U).astype(np.float32)
+    gap, sweeps = 2000, 200
+    with TemporaryDirectory() as folder:
+        given = Path(folder, "given.npz")
+        np.savez(given, couplings=couplings, chains=np.eye(COLORS, dtype=np.float32)[states])
+        command = [python, "-c", ADABMDCA, str(given), str(sweeps), str(repeats), str(beta)]
+        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    seconds = [clocked(lambda: ladder.sample(1, gap), gap * SITES * 16)[0] for _ in found[0]]
+    ours = potts.energy(ladder.sample(1, gap)[0].states[0]).mean()
+    return Row.in_turn(
+        f"Gibbs update of a site, C = L = {COLORS}, β = {beta:g}, against adabmDCA in PyTorch",
+        np.stack([np.array(found[0]) / (sweeps * SITES * 16), seconds], axis=1),
+        note=f"sixteen chains; their mean energy at the end: {-found[1]:.1f} (baseline) and {ours:.1f} (ours)",
+    )
 
 
 def gradient_row(repeats, count=3000):
