@@ -1,8 +1,8 @@
 """How the start of the workflow, a job and the merge grow with the number of chunks: `python tests/cluster/scale.py 1000 10000`.
 
 CPU seconds and largest memory of: loading the project alone, a dry run of all jobs with the profile for Slurm (whose plugin
-`make slurm` installs), a dry run for one chunk (each job on a cluster does this work twice), the job itself, and the merge. The
-chunks of the merge are written here, one point each, with 2000 numbers.
+`make slurm` installs), a dry run for one chunk (each job on a cluster does this work twice), the job itself, the merge, and a
+dry run after it. The chunks of the merge are written here, one point each, with 2000 numbers.
 """
 
 import functools
@@ -99,6 +99,9 @@ def main(numbers: list[int], merging: bool) -> None:
                 print("  the merge        ", measured(toy, ["-m", "attention_limits", "merge", spec]), flush=True)
                 size = (toy.folder / "results/cubes/toy/growth_curve.nc").stat().st_size / 2**20
                 print(f"  the cube on disk  {size:.0f} MB", flush=True)
+                print(
+                    "  nothing to do    ", measured(toy, [*dry, "--", "results/cubes/toy/growth_curve.nc"]), flush=True
+                )
 
 
 if __name__ == "__main__":
