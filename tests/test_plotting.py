@@ -68,6 +68,25 @@ def test_pictures_show_what_has_no_part_in_a_mean(draw):
         assert axes.lines[1].get_xdata().tolist() == [0.0, 2.0]
 
 
+@pytest.mark.parametrize("draw", [curve, points, theory_points])
+def test_the_legend_names_only_what_has_a_mean(draw):
+    _, axes = new_figure(1, 1, 2, 2)
+    for label, flags in (("none passes", np.zeros((4, 4))), ("some pass", FLAGS)):
+        draw(axes, np.arange(4.0), REPLICAS, flags=flags, color="C0", label=label)
+    assert axes.get_legend_handles_labels()[1] == ["some pass"]
+
+
+@pytest.mark.parametrize("passing", [slice(0, 2), slice(2, 4), slice(0, 4)])
+def test_both_sides_of_a_jump_have_one_entry(passing):
+    """Also where one side has no mean."""
+    flags = np.zeros((4, 2))
+    flags[passing] = 1.0
+    _, axes = new_figure(1, 1, 2, 2)
+    curve(axes, np.arange(4.0), np.repeat([[0.0], [0.1], [0.9], [1.0]], 2, axis=1), "C0", "theory", flags=flags, jump=1.5)
+    (entry,) = axes.get_legend_handles_labels()[0]
+    assert np.isfinite(entry.get_ydata()).any()
+
+
 @pytest.mark.parametrize(
     ("flags", "entries"),
     [

@@ -203,6 +203,11 @@ def sound_mean(replicas, flags=None, jump=np.nan):
     return mean, error, np.where(np.isfinite(passed), np.nan, replicas)
 
 
+def _entry(label, mean):
+    """The entry of the legend for means (n,): none where no point has a mean."""
+    return label if np.isfinite(mean).any() else None
+
+
 def _failed(replicas, flags):
     return np.zeros(np.shape(replicas), dtype=bool) if flags is None else np.asarray(flags, dtype=float) == 0
 
@@ -211,7 +216,7 @@ def curve(axes, x, replicas, color, label, linestyle="-", flags=None, jump=np.na
     """Mean over replicas as a line, plus and minus one standard error as a band; see `sound_mean`.
 
     The line breaks where there is no mean, and at a `jump` of x, whose sides have separate means; `jump` is None if the quantity
-    does not jump. Each replica without part in a mean is a faint open symbol.
+    does not jump. Each replica without part in a mean is a faint open symbol. The legend has the `label` where a point has a mean.
 
     Parameters
     ----------
@@ -222,11 +227,13 @@ def curve(axes, x, replicas, color, label, linestyle="-", flags=None, jump=np.na
     x, replicas = np.asarray(x), np.asarray(replicas)
     flags = None if flags is None else np.asarray(flags)
     right = np.zeros(len(x), dtype=bool) if jump is None else x > jump
-    sides = [side for side in (~right, right) if side.any()]
-    for side, name in zip(sides, (label, None), strict=False):
+    for side in (side for side in (~right, right) if side.any()):
         sound = None if flags is None else flags[side]
         mean, error, left_out = sound_mean(replicas[side], sound, jump)
+        name = _entry(label, mean)
         banded_line(axes, x[side], mean, error, color, name, linestyle=linestyle, **look)
+        # Both sides of a jump have one entry.
+        label = None if name else label
         # A line through one point is invisible.
         there = np.pad(np.isfinite(mean), 1)
         alone = there[1:-1] & ~there[:-2] & ~there[2:]
@@ -237,7 +244,7 @@ def curve(axes, x, replicas, color, label, linestyle="-", flags=None, jump=np.na
 def points(axes, x, replicas, flags, color, label, marker="o", jump=np.nan):
     """Mean over replicas as a marker with its standard error as a bar; see `sound_mean`, also for `jump`.
 
-    Each replica without part in a mean is a faint open symbol.
+    Each replica without part in a mean is a faint open symbol. The legend has the `label` where a point has a mean.
 
     Parameters
     ----------
@@ -245,10 +252,9 @@ def points(axes, x, replicas, flags, color, label, marker="o", jump=np.nan):
     """
     x = np.asarray(x)
     mean, error, left_out = sound_mean(replicas, flags, jump)
-    # All points, also those without a mean: the label then stands in the legend in any case.
     axes.errorbar(
-        x, mean, error, color=color, label=label, linestyle="none", marker=marker, markersize=_SIZES.get(marker, 4),
-        capsize=2, elinewidth=1, zorder=3,
+        x, mean, error, color=color, label=_entry(label, mean), linestyle="none", marker=marker,
+        markersize=_SIZES.get(marker, 4), capsize=2, elinewidth=1, zorder=3,
     )  # fmt: skip
     _left_out(axes, x, left_out, flags, color)
 
@@ -263,8 +269,8 @@ def theory_points(axes, x, replicas, flags, color, label=None):
     x = np.asarray(x)
     mean, error, left_out = sound_mean(replicas, flags)
     axes.errorbar(
-        x, mean, error, color=color, label=label, linestyle="none", marker="_", markersize=9, markeredgewidth=1.6,
-        elinewidth=1, zorder=2.8,
+        x, mean, error, color=color, label=_entry(label, mean), linestyle="none", marker="_", markersize=9,
+        markeredgewidth=1.6, elinewidth=1, zorder=2.8,
     )  # fmt: skip
     _left_out(axes, x, left_out, flags, color)
 

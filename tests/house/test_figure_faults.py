@@ -131,7 +131,7 @@ def test_open_circles_are_named_exactly_where_they_are_visible():
 @house_style
 def _twice():
     """A figure that another draw() has made, with more in it: the entry of the inner one has lost its circle."""
-    made = figure(draw=lambda axes: curve(axes, X[:1], [[0.5, 0.7]], "C0", "a curve", flags=[[0.0, 0.0]]))
+    made = figure(draw=lambda axes: curve(axes, X[:1], [[0.5, 0.55, 0.5]], "C0", "a curve", flags=[[1.0, 0.0, 1.0]]))
     legend_below(made, made.axes)
     made.axes[0].set_ylim(0.0, 0.6)
     flagged_points(made.axes[0], [0.5], [0.5], "C1", "another flag")

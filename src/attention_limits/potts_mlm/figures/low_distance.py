@@ -13,7 +13,6 @@ from attention_limits.plotting import (
     new_figure,
     points,
     say_why,
-    sound_mean,
 )
 from attention_limits.potts_mlm.figures.shared import (
     DISTANCE_LABEL,
@@ -56,9 +55,7 @@ def draw(cubes):
             single = cube[of_chain].sel(attention=kind).mean("learned_chain").values[None]
             fitted = cube.chain_fit_converged.sel(attention=kind).prod("learned_chain", skipna=False)
             agreed = (cube.chains_converged * fitted * there).values[None]
-            shown = np.isfinite(sound_mean(single, agreed, None)[0]).any()
-            label = f"factored, {kind}: single chain" if shown else None
-            points(axes, [place], single, agreed, color, label, "s", jump=None)
+            points(axes, [place], single, agreed, color, f"factored, {kind}: single chain", "s", jump=None)
             say_why(axes, LEFT_OUT)
     J = cube.couplings.where(there == 1).dropna("replica", how="all").transpose("replica", ...).values
     if len(J):

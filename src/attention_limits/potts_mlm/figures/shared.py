@@ -138,11 +138,11 @@ def series(axes, array, flags, dim, color, label, jump=np.nan, marker="o", **sty
     """
     x, values, passed = _along(array, flags, dim)
     shown = {"markersize": 4, "marker": None if dim == "epoch" else marker}
-    if label:
+    mean, error, _ = sound_mean(values, passed, jump)
+    if label and np.isfinite(mean).any():
         axes.plot([], [], color=color, label=label, **shown, **style)
     curve(axes, x, values, color, None, flags=passed, jump=jump, **style)
     if dim != "epoch":
-        mean, error, _ = sound_mean(values, passed, jump)
         axes.errorbar(x, mean, error, color=color, linestyle="none", capsize=2, elinewidth=1, zorder=3, **shown)
 
 

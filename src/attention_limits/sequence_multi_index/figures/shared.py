@@ -11,6 +11,22 @@ NOT_SETTLED = "one replica, not settled"
 DOUBTFUL = "one replica, replica symmetry doubtful or not settled"
 UNDETERMINED = "one replica, replica symmetry doubtful, overlaps not determined or not settled"
 
+# An overlap above this is exact recovery.
+_EXACT = 0.99
+
+
+def jump_to_recovery(overlap):
+    """Alpha in the middle of the step of its grid in which an `overlap` (alpha, replica) jumps to exact recovery, or NaN.
+
+    Only of links that recover in a jump, such as phase retrieval: the grid does not tell a jump from a steep rise. The first
+    replica decides: where the others jump later, the curve has no mean beyond the jump.
+    """
+    known = (overlap > _EXACT).any("replica").values
+    if known[0] or not known.any():
+        return np.nan
+    first = int(np.argmax(known))
+    return 0.5 * float(overlap.alpha[first - 1] + overlap.alpha[first])
+
 
 def draw_layer(axes, theory, gamp, layer, names=(None, None), jump=np.nan, **look):
     """The overlap of a layer: state evolution as a line, which a `jump` of alpha cuts, and GAMP as points.

@@ -16,7 +16,7 @@ from attention_limits.plotting import (
     say_why,
 )
 from attention_limits.sequence_multi_index.figures.bayes import phases as diagram
-from attention_limits.sequence_multi_index.figures.shared import NOT_SETTLED
+from attention_limits.sequence_multi_index.figures.shared import NOT_SETTLED, jump_to_recovery
 from attention_limits.sequence_multi_index.readings import HARD, phases
 
 # Informed below uninformed: where both ends agree, the later one hides the other.
@@ -50,6 +50,7 @@ def draw(cubes):
             label,
             "-" if start == "uninformed" else "--",
             flags=flags,
+            jump=jump_to_recovery(overlap),
         )
         gamp = cubes[name]
         found = present(np.abs(gamp.overlap.sel(**_PAIR)) / gamp.teacher_norm.sel(**_PAIR)).transpose(

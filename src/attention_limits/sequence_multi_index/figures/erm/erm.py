@@ -17,7 +17,6 @@ from attention_limits.plotting import (
     present,
     realised_alpha,
     say_why,
-    sound_mean,
 )
 from attention_limits.sequence_multi_index.figures.shared import DOUBTFUL, UNDETERMINED
 
@@ -51,7 +50,9 @@ def draw(cubes):
         for method in (name for name in METHODS if name in cube.estimator.values):
             label, marker = METHODS[method]
             _draw_points(drawn, here.sel(estimator=method), color, f"$\\lambda={ridge:g}$, {label}", marker)
-    _draw_theory(panels, bounds.sel(estimator="erm_optimal_ridge"), COLORS["best"], "best $\\lambda \\geq 10^{-3}$")
+    # Few alphas: dots show them.
+    best = "best $\\lambda \\geq 10^{-3}$"
+    _draw_theory(panels, bounds.sel(estimator="erm_optimal_ridge"), COLORS["best"], best, marker=".", markersize=4)
     _draw_bayes(panels, bounds.sel(estimator="state_evolution"))
     left.set(ylabel="generalisation error", yscale="log", ylim=(1e-5, 1))
     for axes, layer in zip(right, layers, strict=True):
@@ -129,15 +130,14 @@ def _cosine_with_drawn_target(layer):
     return cosine
 
 
-def _draw_theory(panels, theory, color, label):
+def _draw_theory(panels, theory, color, label, **look):
     """State evolution as lines; where no alpha has a mean, the entry of the legend is an open circle."""
     flags = passed(theory, "overlap")
     for axes, of in panels:
         shown = present(of(theory))
         sound = flags.sel(alpha=shown.alpha).values
-        line = np.isfinite(sound_mean(shown.values, sound)[0]).any()
-        curve(axes, shown.alpha.values, shown.values, color, label if line else None, flags=sound)
-        if shown.size and not line:
+        curve(axes, shown.alpha.values, shown.values, color, label, flags=sound, **look)
+        if shown.size and label not in axes.get_legend_handles_labels()[1]:
             # Not pale: the pale ones name the reason.
             axes.plot([], [], color=color, label=label, **FLAGGED | {"alpha": 1.0})
 

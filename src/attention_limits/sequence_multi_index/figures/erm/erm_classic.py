@@ -36,7 +36,8 @@ def draw(cubes):
             for axes, values in zip(panels, _curves(theory, 1.0), strict=True):
                 shown = present(values)
                 reached = passed(theory, "overlap").sel(alpha=shown.alpha).values
-                curve(axes, shown.alpha.values, shown.values, color, None, style, reached)
+                # Dots show the points of the coarse grid.
+                curve(axes, shown.alpha.values, shown.values, color, None, style, reached, marker=".", markersize=4)
             if "estimator" in here.dims:
                 _draw_points(
                     panels, here.sel(estimator="erm_minimisation"), color, f"L-BFGS, {loss}, $\\lambda={ridge:g}$"

@@ -17,7 +17,7 @@ from attention_limits.plotting import (
     say_why,
 )
 from attention_limits.sequence_multi_index.figures.papers.fig2 import gamp_cosines
-from attention_limits.sequence_multi_index.figures.shared import NOT_SETTLED
+from attention_limits.sequence_multi_index.figures.shared import NOT_SETTLED, jump_to_recovery
 
 _WAYS = {
     "batch_reuse_sgd": (COLORS["descent"], "s", "gradient descent, batches of the data used several times"),
@@ -35,7 +35,10 @@ def draw(cubes):
     # For a posterior mean the squared cosine is Q.
     cosine = present(np.sqrt(theory.overlap))
     settled = passed(theory, "overlap").sel(alpha=cosine.alpha).values
-    curve(axes, cosine.alpha.values, cosine.values, COLORS["bayes"], "state evolution, uninformed start", flags=settled)
+    curve(
+        axes, cosine.alpha.values, cosine.values, COLORS["bayes"], "state evolution, uninformed start", flags=settled,
+        jump=jump_to_recovery(cosine),
+    )  # fmt: skip
     specs = specifications(cube)
     dimension, online = specs["gaussian_sequences"]["solver"]["dimension"], specs["online_sgd"]["solver"]
     fresh = online["batch"] * online["batches"] / dimension
