@@ -41,19 +41,24 @@ def picture(path):
         axes.legend()
         return figure
 
-    draw().savefig(path, metadata={"Software": None})
+    draw().savefig(path, metadata={"Software" if path.suffix == ".png" else "CreationDate": None})
     return Path(path).read_bytes()
 
 
-def test_a_picture_is_the_same_with_any_settings_of_matplotlib(tmp_path):
-    plain = picture(tmp_path / "plain.png")
+@pytest.mark.parametrize("kind", ["png", "pdf"])
+def test_a_picture_is_the_same_with_any_settings_and_backend_of_matplotlib(tmp_path, monkeypatch, kind):
+    plain = picture(tmp_path / f"plain.{kind}")
     theirs = {
         "text.usetex": True, "font.size": 20.0, "savefig.dpi": 30, "savefig.bbox": "tight", "axes.grid": True,
         "lines.marker": "o", "axes.prop_cycle": mpl.cycler(color=["k"]), "font.family": "monospace", "xtick.direction": "in",
-        "figure.facecolor": "b",
+        "figure.facecolor": "b", "path.simplify": False, "pdf.fonttype": 42, "pdf.compression": 0,
     }  # fmt: skip
     with mpl.rc_context(theirs):
-        assert picture(tmp_path / "theirs.png") == plain
+        # The context does not take the backend back.
+        monkeypatch.setitem(mpl.rcParams, "backend", "svg")
+        same = picture(tmp_path / f"theirs.{kind}") == plain
+    # Not of the bytes: pytest would look for their differences.
+    assert same
 
 
 @pytest.mark.slow
