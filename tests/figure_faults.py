@@ -33,8 +33,8 @@ MEANINGS = {
     r"^\$Q_\{(\d)\1\}\$": {str(layer): color for layer, color in LAYER_COLORS.items()},
     r"^(semantic|positional)(?: |$)": COLORS,
 }
-# What a run did, whether it has settled or not.
-COUNTS = {"iterations"}
+# What a run got and did, whether it has settled or not; `hamming` and `beta` are where a sampler is, on its target or beside it.
+COUNTS = {"iterations", "realised_alpha", "hamming", "beta"}
 
 
 def faults(figure):
@@ -183,15 +183,15 @@ def watched(cube):
 
 
 def without_flags(cube, seen):
-    """Lines about the variables of a cube that are among the names `seen`, where none of their flags is."""
+    """Lines about the variables of a cube that are among the names `seen`, and the flags of theirs that are not."""
     found = []
     for name, array in linked(cube).data_vars.items():
         # A path by iterations shows itself whether it has settled.
         if "iteration" in array.dims or name in COUNTS:
             continue
         flags = {other for other in array.attrs.get("ancillary_variables", "").split() if judges(other)} - NOT_JUDGED
-        if name in seen and flags and not flags & seen:
-            found.append(f"{name} is drawn without its flags: {', '.join(sorted(flags))}")
+        if name in seen and flags - seen:
+            found.append(f"{name} is drawn without its flags: {', '.join(sorted(flags - seen))}")
     return found
 
 

@@ -177,3 +177,8 @@ def test_a_variable_without_its_flag_is_found(cube):
     assert figure_faults.without_flags(cube, seen) == ["overlap is drawn without its flags: converged"]
     passed(watched.isel(alpha=[0, 1]), "overlap")
     assert figure_faults.without_flags(cube, seen) == []
+
+
+def test_one_of_two_flags_does_not_suffice(cube):
+    cube["resolved"] = cube.overlap.copy()
+    assert figure_faults.without_flags(cube, {"overlap", "converged"}) == ["overlap is drawn without its flags: resolved"]

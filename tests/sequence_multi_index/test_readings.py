@@ -35,7 +35,7 @@ def staircase_cube(direction, threshold, error, shift=0.0):
     }
     numbers = {
         "threshold": threshold, "threshold_error": np.asarray(error), "step_resolved": np.ones(threshold.shape),
-        "threshold_node_error": np.full(threshold.shape, shift),
+        "threshold_node_error": np.full(threshold.shape, shift), "step_converged": np.ones(threshold.shape),
     }  # fmt: skip
     return xr.Dataset(
         matrices | {name: (dims, values) for name, values in numbers.items()},

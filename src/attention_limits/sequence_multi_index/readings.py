@@ -105,8 +105,12 @@ def _learns(cube, layer):
     """
     shares = _diagonal(cube, "direction", "learnt")
     learns = (shares.sel(layer=layer, drop=True) >= 0.5 * shares.max("layer")) & np.isfinite(cube.threshold)
-    # A sampled channel that the nodes do not resolve gives no number.
-    return learns & (cube.step_resolved >= RESOLVED)
+    return learns & _settled(cube)
+
+
+def _settled(cube):
+    """Whether a step gives a number, (grid..., replica, step): its branch has converged, and the nodes resolve the channel."""
+    return (cube.step_resolved >= RESOLVED) & (cube.step_converged == 1)
 
 
 def _known(cube):
@@ -160,8 +164,8 @@ def _computed(cube):
 
 
 def first_atlas_threshold(cube):
-    """The first threshold, of any layer, as in `layer_threshold_and_error`; NaN where no replica has a resolved one."""
-    return _of_steps(cube, (cube.step == 1) & (cube.step_resolved >= RESOLVED))
+    """The first threshold, of any layer, as in `layer_threshold_and_error`; NaN where no replica has a settled one."""
+    return _of_steps(cube, (cube.step == 1) & _settled(cube))
 
 
 def _of_steps(cube, steps):

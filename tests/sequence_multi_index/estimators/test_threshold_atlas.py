@@ -19,7 +19,7 @@ from attention_limits.sequence_multi_index.estimators.thresholds import exact_re
 from attention_limits.sequence_multi_index.estimators.thresholds import staircase, threshold_atlas
 from attention_limits.sequence_multi_index.figures.thresholds.atlas import together
 from attention_limits.sequence_multi_index.links.one_token import phase_retrieval
-from attention_limits.sequence_multi_index.readings import layer_threshold_and_error
+from attention_limits.sequence_multi_index.readings import first_atlas_threshold, layer_threshold_and_error
 from attention_limits.sequence_multi_index.reports.threshold_table import atlas_table, csv_text, page
 from attention_limits.sequence_multi_index.state_evolution.exact_recovery import exact_recovery
 
@@ -139,13 +139,17 @@ def test_layer_that_few_replicas_learn_has_no_threshold():
          "threshold_error": (("replica", "step"), np.full((4, 1), np.nan)),
          "threshold_node_error": (("replica", "step"), np.zeros((4, 1))),
          "overlap_before": (("replica", "step", "layer"), np.zeros((4, 1, 2))),
-         "step_resolved": (("replica", "step"), np.ones((4, 1)))},
+         **{f"step_{flag}": (("replica", "step"), np.ones((4, 1))) for flag in ("resolved", "converged")}},
         {"layer": [1, 2]},
     )  # fmt: skip
     assert np.isnan(layer_threshold_and_error(cube, 1)[0])
     assert layer_threshold_and_error(cube, 2)[0] == 2.0
 
 
-def test_threshold_of_unresolved_outputs_is_missing(atlas):
+@pytest.mark.parametrize(("flag", "less"), [("step_resolved", 0.06), ("step_converged", 1.0)])
+def test_threshold_that_fails_a_flag_is_missing(atlas, flag, less):
+    failing = atlas.assign({flag: atlas[flag].astype(float) - less})
     assert np.isfinite(layer_threshold_and_error(atlas, 2)[0][1])
-    assert np.isnan(layer_threshold_and_error(atlas.assign(step_resolved=atlas.step_resolved - 0.06), 2)[0]).all()
+    assert np.isnan(layer_threshold_and_error(failing, 2)[0]).all()
+    assert np.isfinite(first_atlas_threshold(atlas)[0]).any()
+    assert np.isnan(first_atlas_threshold(failing)[0]).all()

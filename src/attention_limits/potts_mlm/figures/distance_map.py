@@ -16,7 +16,7 @@ from attention_limits.plotting import (
     sound_mean,
 )
 from attention_limits.potts_mlm.figures.shared import DISTANCE_LABEL, UNSURE, expected_excess
-from attention_limits.potts_mlm.readings import good, of_chosen, settled
+from attention_limits.potts_mlm.readings import good, in_equilibrium, of_chosen, settled
 
 _LOOKS = {
     "distance_map_gaussian": (BLUE, "o", "Gaussian J"),
@@ -60,8 +60,11 @@ def draw(cubes):
                 (x + shift)[passed], ratio[passed], bar[passed], color=color, marker=marker, linestyle="none", markersize=3,
                 capsize=1.5, elinewidth=0.8, label=None if index else label,
             )  # fmt: skip
+        first = cube.isel(replica=0)
+        known = in_equilibrium(first).values == 1
+        flagged_points(beta, x[~known], first.beta[~known], color, UNSURE)
         beta.errorbar(
-            x, cube.beta.isel(replica=0), cube.beta_error.isel(replica=0), color=color, marker=marker, linestyle="none",
+            x[known], first.beta[known], first.beta_error[known], color=color, marker=marker, linestyle="none",
             markersize=4, capsize=2, label=label,
         )  # fmt: skip
     errors.set(xlabel=DISTANCE_LABEL, ylabel=rf"error of the couplings ($M = {samples:g}$)", yscale="log")

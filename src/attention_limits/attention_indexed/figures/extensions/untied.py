@@ -42,6 +42,7 @@ def draw(cubes):
         _compare(above, below, *(cubes[name] for name in names))
     for axes in panels[:, 1]:
         axes.set_ylabel("")
+    panels[1, 0].plot([], [], "o", color=KEY, markersize=4, label="(c), (d) AMP, posterior mean, fresh data")
     legend_below(figure, panels[:, ::-1], ncols=3)
     return figure
 
@@ -82,7 +83,7 @@ def _compare(above, below, untied, tied, rectangular=None):
                 axes.plot([last, end], [0.0, 0.0], color=color)
     amp_key(above, untied)
     mark_threshold(above, np.nan, KEY, label="exact recovery")
-    output_key(below, "c" if name == "linear" else "d", same=name == "linear")
+    output_key(below, "c" if name == "linear" else "d", markers=False, same=name == "linear")
     above.set(ylabel=ESTIMATION, ylim=(0, 1.08), title=rf"{name}, $M = {model(untied, 'tokens')}$, $\rho = {width:g}$")
     below.set(ylabel=GENERALISATION, ylim=(0, None))
     for axes in (above, below):

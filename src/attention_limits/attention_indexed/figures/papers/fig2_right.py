@@ -8,6 +8,7 @@ from attention_limits.attention_indexed.figures.shared import (
     GENERALISATION,
     NOT_FITTED,
     amp,
+    excess,
     fitted,
     model,
     output_theory,
@@ -22,6 +23,7 @@ from attention_limits.plotting import (
     SKY,
     WIDE,
     house_style,
+    largest,
     legend_below,
     mark_threshold,
     new_figure,
@@ -79,7 +81,7 @@ def draw(cubes):
 def numbers(cubes):
     """Two tokens: by how much the limit of many starts exceeds the line, and the error of the mean of `STARTS` starts.
 
-    Each at the alpha of gradient descent next to that of the caption.
+    Each at the alpha of gradient descent next to that of the caption. All columns: `_at_fewest`, the largest one.
     """
     cube, line = cubes["fig2_right_gradient_descent"], theory(cubes["fig2_right_tokens2"])
     limit, averaged = (
@@ -89,7 +91,14 @@ def numbers(cubes):
     return {
         "above": float(limit.mean() - np.interp(limit.alpha, line.alpha, line)),
         "averaged": float(averaged.mean()),
+        "few": largest([_at_fewest(cubes[name], ratio) for name, ratio, *_ in _PANELS]),
     }
+
+
+def _at_fewest(cube, ratio):
+    """Distance of the output error of AMP from the line at the first alpha of its data, in per cent."""
+    first = excess(cube, ratio, "error_bayes")[:1]
+    return 100.0 * largest(abs(first / first.theory))
 
 
 def equations(tokens):

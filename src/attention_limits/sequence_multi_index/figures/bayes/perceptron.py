@@ -15,7 +15,7 @@ from attention_limits.plotting import (
     theory_points,
 )
 from attention_limits.sequence_multi_index.figures.papers.published import BINARY_PERCEPTRON
-from attention_limits.sequence_multi_index.figures.shared import NOT_SETTLED
+from attention_limits.sequence_multi_index.figures.shared import NOT_SETTLED, jump_to_recovery
 from attention_limits.sequence_multi_index.readings import equal_free_entropy, free_entropy_gain, recovery
 
 _PAIR = {"layer": 1, "layer_star": 1, "drop": True}
@@ -26,7 +26,7 @@ def draw(cubes):
     """Overlaps (top) and free-entropy difference (bottom) from the cube priors_perceptron."""
     cube = cubes["priors_perceptron"]
     figure, (top, bottom) = new_figure(2, 1, NARROW, 5.4, sharex=True, height_ratios=(3, 2))
-    _overlaps(top, cube, recovery(cube)[0])
+    _overlaps(top, cube)
     found = free_entropy_gain(cube).dropna("alpha")
     bottom.errorbar(found.alpha, found.gain, found.error, color=KEY, marker="o", markersize=4, capsize=2, linewidth=1)
     bottom.axhline(0, color="0.6", linewidth=0.8)
@@ -53,12 +53,13 @@ def numbers(cubes):
     return {"optimal": optimal, "optimal_error": optimal_error, "reached": reached, "reached_error": reached_error}
 
 
-def _overlaps(axes, cube, jump):
+def _overlaps(axes, cube):
     overlap = present(cube.overlap.sel(**_PAIR).transpose("alpha", "replica"))
     settled = passed(cube, "overlap").sel(alpha=overlap.alpha).transpose("alpha", "replica").values
     # The overlap jumps to one where the iteration recovers the weights: no line joins both sides.
     curve(
-        axes, overlap.alpha.values, overlap.values, COLORS["uninformed"], "uninformed start", flags=settled, jump=jump
+        axes, overlap.alpha.values, overlap.values, COLORS["uninformed"], "uninformed start", flags=settled,
+        jump=jump_to_recovery(overlap),
     )  # fmt: skip
     informed = present(cube.overlap_by_start.sel(init="informed", **_PAIR)).transpose("alpha", "replica")
     flags = passed(cube, "overlap_by_start").sel(init="informed", alpha=informed.alpha).transpose("alpha", "replica")

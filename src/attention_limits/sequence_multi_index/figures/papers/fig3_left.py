@@ -46,8 +46,7 @@ def draw(cubes):
     bottom.set(
         xlabel=r"samples per dimension $\alpha = n/D$", ylabel="generalisation error", yscale="log", ylim=(1e-3, 1)
     )
-    legend_below(figure, axes, ncols=2)
-    bottom.legend(loc="lower left")
+    legend_below(figure, (axes, bottom), ncols=2)
     return figure
 
 
