@@ -82,7 +82,9 @@ def test_both_sides_of_a_jump_have_one_entry(passing):
     flags = np.zeros((4, 2))
     flags[passing] = 1.0
     _, axes = new_figure(1, 1, 2, 2)
-    curve(axes, np.arange(4.0), np.repeat([[0.0], [0.1], [0.9], [1.0]], 2, axis=1), "C0", "theory", flags=flags, jump=1.5)
+    curve(
+        axes, np.arange(4.0), np.repeat([[0.0], [0.1], [0.9], [1.0]], 2, axis=1), "C0", "theory", flags=flags, jump=1.5
+    )
     (entry,) = axes.get_legend_handles_labels()[0]
     assert np.isfinite(entry.get_ydata()).any()
 

@@ -216,7 +216,7 @@ def curve(axes, x, replicas, color, label, linestyle="-", flags=None, jump=np.na
     """Mean over replicas as a line, plus and minus one standard error as a band; see `sound_mean`.
 
     The line breaks where there is no mean, and at a `jump` of x, whose sides have separate means; `jump` is None if the quantity
-    does not jump. Each replica without part in a mean is a faint open symbol. The legend has the `label` where a point has a mean.
+    does not jump. Each replica without part in a mean is a faint open symbol. The legend has the `label` if a point has a mean.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def curve(axes, x, replicas, color, label, linestyle="-", flags=None, jump=np.na
 def points(axes, x, replicas, flags, color, label, marker="o", jump=np.nan):
     """Mean over replicas as a marker with its standard error as a bar; see `sound_mean`, also for `jump`.
 
-    Each replica without part in a mean is a faint open symbol. The legend has the `label` where a point has a mean.
+    Each replica without part in a mean is a faint open symbol. The legend has the `label` if a point has a mean.
 
     Parameters
     ----------

@@ -181,4 +181,6 @@ def test_a_variable_without_its_flag_is_found(cube):
 
 def test_one_of_two_flags_does_not_suffice(cube):
     cube["resolved"] = cube.overlap.copy()
-    assert figure_faults.without_flags(cube, {"overlap", "converged"}) == ["overlap is drawn without its flags: resolved"]
+    assert figure_faults.without_flags(cube, {"overlap", "converged"}) == [
+        "overlap is drawn without its flags: resolved"
+    ]

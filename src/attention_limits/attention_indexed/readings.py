@@ -5,7 +5,7 @@ import xarray as xr
 from scipy.special import chdtrc, ndtr, ndtri, stdtr
 
 from attention_limits.numerics.probability.statistics import mean_and_error, mean_with_floor
-from attention_limits.pipeline.cubes.readings import at, passed
+from attention_limits.pipeline.cubes.readings import at, judges, passed
 
 # Numbers of mean zero that the teacher of a data set has: they explain a part of the scatter of its error.
 CONTROLS = ("trace_excess", "square_excess")
@@ -79,26 +79,28 @@ def errors_of_mean(cube, starts):
     return limit + (cube.mmse_average.sel(average=1, drop=True) - limit) / starts
 
 
-def at_infinite_size(cube, variable="mmse", sound="converged", **point):
+def at_infinite_size(cube, variable="mmse", **point):
     """An error at several dimensions, extrapolated to d = infinity by `inverse_law`, and its standard error.
 
-    It uses the data sets on which the variable `sound` is true. Raises KeyError where the cube does not hold the point, and
+    It uses the data sets that pass their flags. Raises KeyError where the cube does not hold the point, and
     ValueError below three dimensions.
     """
-    dimension, mean, error = by_dimension(cube, variable, sound, **point)
+    dimension, mean, error = by_dimension(cube, variable, **point)
     if len(dimension) < 3:
         raise ValueError(f"{variable}: an extrapolation needs three dimensions with errors, got {len(dimension)}")
     coefficients, spread = inverse_law(dimension, mean, error)
     return float(coefficients[0]), spread
 
 
-def by_dimension(cube, variable, sound="converged", **point):
-    """The dimensions with `sound` data sets, and mean and standard error of a variable over these sets; arrays (n,).
+def by_dimension(cube, variable, sound=None, **point):
+    """The dimensions with sound data sets, and mean and standard error of a variable over these; arrays (n,).
 
+    A data set is sound where the flag with the name `sound` holds, by default where the variable passes all its flags.
     The estimator is matrix_amp_sizes unless `point` names another one. The traces of the teachers are control variates.
     """
     part = _sizes(cube, point)
-    values = _by_size(part[variable].where(part[sound] == 1))
+    flags = part[sound] if sound else passed(part, variable)
+    values = _by_size(part[variable].where(flags == 1))
     return pooled_errors(part.dimension.values, values, _controls(part))
 
 
@@ -141,11 +143,11 @@ def agreement(cube, limit=None, **point):
     # The scatter of `pooled_errors` is relative to the mean, so the difference stands beside the limit.
     shown = {"error": actual, "prediction": predicted, "difference": limit + actual - predicted}
     found = {}
-    others = {name: part[name] for name in ("converged", *CONTROLS) if name in part}
+    others = {name: part[name] for name in map(str, part.data_vars) if judges(name) or name in CONTROLS}
     for name, values in shown.items():
         value, spread = at_infinite_size(xr.Dataset({"value": values, **others}), "value")
         own = 0.0 if name == "difference" else uncertainty
-        kept = _by_size(values.where(part.converged == 1))
+        kept = _by_size(values.where(passed(part, names[0]) == 1))
         freedom = _pooled(part.dimension.values, kept, _controls(part))[3]
         found[name] = (value - limit) / limit, float(np.hypot(spread, own)) / limit, freedom
     return found
@@ -178,16 +180,17 @@ def descent_excess(cube, **point):
     and of AMP on the same data sets; arrays (n,).
 
     Both errors scatter with the data set. AMP tends to the Bayes-optimal error, so the limit of the difference at infinite d is
-    the excess of gradient descent. It uses the data sets on which AMP converged and the descent stayed finite.
+    the excess of gradient descent. It uses the data sets on which AMP passes its flags and the descent stayed finite.
     """
     descent, amp = (at(cube, estimator=name, **point) for name in ("gradient_descent", "matrix_amp_sizes"))
-    difference = (descent.mmse_extrapolated - amp.mmse).where((descent.finite == 1) & (amp.converged == 1))
+    difference = (descent.mmse_extrapolated - amp.mmse).where((descent.finite == 1) & (passed(amp, "mmse") == 1))
     return pooled_errors(cube.dimension.values, difference.transpose("dimension", "replica").values)
 
 
-def dropped(cube, sound="converged", **point):
+def dropped(cube, **point):
     """The number of runs that `by_dimension` leaves out, and the number of all, at all dimensions together."""
-    flags = _sizes(cube, point)[sound].transpose("dimension", "replica").values
+    part = _sizes(cube, point)
+    flags = (part.converged * passed(part, "mmse")).transpose("dimension", "replica").values
     flags = flags[np.isfinite(flags)]
     return int(np.sum(flags != 1)), len(flags)
 

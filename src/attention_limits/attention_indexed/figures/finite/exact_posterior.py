@@ -4,6 +4,7 @@ from attention_limits.attention_indexed.figures.finite.laws import draw_law, lef
 from attention_limits.attention_indexed.figures.shared import ESTIMATION, NOT_CONVERGED
 from attention_limits.attention_indexed.readings import by_dimension, pooled_errors
 from attention_limits.numerics.probability.statistics import mean_and_error
+from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     COLORS,
     NARROW,
@@ -31,7 +32,12 @@ def draw(cubes):
     mixed = samples.converged == 1
     variances, errors, own, converged = (
         values.transpose("dimension", "replica").values
-        for values in (samples.posterior_variance.where(mixed), samples.mmse.where(mixed), amp.mmse, amp.converged)
+        for values in (
+            samples.posterior_variance.where(mixed),
+            samples.mmse.where(mixed),
+            amp.mmse,
+            passed(amp, "mmse"),
+        )
     )
     lost = int((samples.converged == 0).sum())
     dropped_chains = f", {lost} of {samples.converged.size} sets dropped" if lost else ""
@@ -62,7 +68,7 @@ def numbers(cubes):
     variance and in standard errors; the smallest and the largest dimension."""
     part = cubes["posterior_hardmax"].isel(alpha=0)
     samples, amp = part.sel(estimator="posterior_sampling"), part.sel(estimator="matrix_amp_sizes")
-    both = (samples.converged == 1) & (amp.converged == 1)
+    both = (samples.converged == 1) & (passed(amp, "mmse") == 1)
     difference, variance = (
         array.where(both).transpose("dimension", "replica").values
         for array in (amp.mmse - samples.posterior_variance, samples.posterior_variance)

@@ -25,9 +25,9 @@ def draw_law(axes, means, limit, look, places, style="-", label=None, order=None
         axes.errorbar([place], [coefficients[0] / limit], [spread / limit], **at_limit)
 
 
-def left_out(part, sound="converged"):
+def left_out(part):
     """Text: how many of the runs are left out of the means."""
-    lost, total = dropped(part, sound)
+    lost, total = dropped(part)
     return f", {lost} of {total} runs dropped" if lost else ""
 
 

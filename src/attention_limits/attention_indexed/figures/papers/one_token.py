@@ -14,6 +14,7 @@ from attention_limits.attention_indexed.figures.shared import (
     setting,
     theory,
 )
+from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     COLORS,
     ORANGE,
@@ -55,10 +56,10 @@ def numbers(cubes):
     exceeds the Bayes-optimal one, with few and with many noisy samples."""
     found = {"published": _deviation(cubes), "few": np.nan, "many": np.nan}
     noise, decay = _NOISES[1], cubes["quadratic_network_decay"]
-    bayes, best = cubes["quadratic_network"], decay.where(decay.converged == 1)
+    bayes, best = cubes["quadratic_network"], decay.mse.where(passed(decay, "mse") == 1)
     if noise not in bayes.output_noise or 0.5 * noise not in decay.score_noise:
         return found
-    line, other = theory(bayes.sel(output_noise=noise)), best.mse.sel(score_noise=0.5 * noise).isel(replica=0)
+    line, other = theory(bayes.sel(output_noise=noise)), best.sel(score_noise=0.5 * noise).isel(replica=0)
     return found | {
         name: 100.0 * float(other.interp(alpha=x) / line.interp(alpha=x) - 1.0) for name, x in _COMPARED.items()
     }
@@ -101,7 +102,7 @@ def _quadratic(axes, cube, decay, noise):
 
 def _decay(axes, part):
     """Weight decay, and the thresholds of exact recovery where they are finite."""
-    error = part.mse.where(part.converged == 1)
+    error = part.mse.where(passed(part, "mse") == 1)
     axes.plot(part.alpha, error, "--", color=_DECAY, linewidth=1.2, label=r"weight decay, best $\lambda$")
     ends = float(part.recovery_threshold.max()), float(part.exact_recovery.max())
     for end, color in zip(ends, (_BAYES, _DECAY), strict=True):
