@@ -21,17 +21,25 @@ from attention_limits.pipeline.cubes import reader
 from attention_limits.pipeline.cubes.cube_bytes import linked
 from attention_limits.pipeline.cubes.readings import judges
 from attention_limits.pipeline.experiments.figures import PLACEHOLDER
-from attention_limits.plotting import COLORS, LAYER_COLORS, MIDDLE, NARROW, WIDE
+from attention_limits.plotting import COLORS, KEY, LAYER_COLORS, MIDDLE, NARROW, WIDE
 
 # Points; a reader of a printed page still reads this size.
 SMALLEST = 7.0
 # Flags that no figure evaluates: a training of so many epochs is the result, whatever its gradient at the end.
 NOT_JUDGED = {"transformer_converged"}
-# What an entry of a legend names by its words, and the colours that this may have, by the first group.
+# What an entry of a legend names by its words, and the colours that this may have, by the first group; or the grey of `KEY`.
 MEANINGS = {
     r"(?:^|[^\d\w])layer (\d)(?![\d\w])": {str(layer): color for layer, color in LAYER_COLORS.items()},
     r"^\$Q_\{(\d)\1\}\$": {str(layer): color for layer, color in LAYER_COLORS.items()},
     r"^(semantic|positional)(?: |$)": COLORS,
+    r"^(uninformed|informed) start$": COLORS,
+    r"^(Bayes-optimal)(?:$| state evolution$)": {"Bayes-optimal": COLORS["bayes"]},
+    r"^(?:error of the )?(posterior mean)(?:$|, uninformed)": {"posterior mean": COLORS["bayes"]},
+    r"^(plug-in error)$": {"plug-in error": COLORS["plug_in"]},
+    r"^G?(AMP)$": {"AMP": COLORS["amp"]},
+    r"^(gradient descent), one start": {"gradient descent": COLORS["descent"]},
+    r"(limit of many starts)": {"limit of many starts": COLORS["average"]},
+    r"(?:^|, )(best \$\\lambda)": {"best $\\lambda": COLORS["best"]},
 }
 # What a run got and did, whether it has settled or not; `hamming` and `beta` are where a sampler is, on its target or beside it.
 COUNTS = {"iterations", "realised_alpha", "hamming", "beta"}
@@ -69,7 +77,7 @@ def _colors(figure):
                 named = re.findall(words, text.get_text())
                 # An entry that names two layers has the colour of neither.
                 color = _color(handle) if len(named) == 1 else None
-                if color is not None and not np.allclose(color, to_rgb(colors[named[0]])):
+                if color is not None and not any(np.allclose(color, to_rgb(one)) for one in (colors[named[0]], KEY)):
                     found.append(f"the entry {text.get_text()!r} in the colour {to_hex(color)}")
     return found
 

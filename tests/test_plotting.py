@@ -181,7 +181,7 @@ def lightness(colors):
     [
         [LAYER_COLORS[layer] for layer in (1, 2, 3, 4, 5)],
         list(SERIES_COLORS),
-        [COLORS[name] for name in ("bayes", "amp", "descent", "average", "erm", "best")],
+        [COLORS[name] for name in ("bayes", "amp", "descent", "average", "best")],
         [COLORS["semantic"], COLORS["positional"]],
     ],
 )

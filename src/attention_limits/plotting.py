@@ -30,7 +30,7 @@ BLACK, BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY = (
 LAYER_COLORS = {1: VERMILLION, 2: BLUE, 3: GREEN, 4: PURPLE, 5: ORANGE}
 # One colour for each meaning, everywhere.
 COLORS = {
-    "bayes": BLACK, "plug_in": "0.5", "amp": BLUE, "descent": VERMILLION, "average": ORANGE, "erm": GREEN, "best": PURPLE,
+    "bayes": BLACK, "plug_in": "0.5", "amp": BLUE, "descent": VERMILLION, "average": ORANGE, "best": PURPLE,
     "semantic": VERMILLION, "positional": BLUE, "uninformed": BLUE, "informed": VERMILLION,
 }  # fmt: skip
 # Curves that belong to no layer and have no order.

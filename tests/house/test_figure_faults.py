@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib.colors import to_hex
 
 import figure_faults
 from attention_limits.pipeline.cubes import reader
@@ -74,15 +75,27 @@ def test_a_legend_below_covers_nothing():
 
 
 def test_colors_by_meaning():
-    """Layers, and the semantic and the positional solution, have their colours in every figure."""
+    """Layers, solutions, methods and limits have their colours in every figure; grey entries name symbols alone."""
     figure, axes = new_figure(1, 1, NARROW, 3.0)
     axes.plot([0, 1], color=LAYER_COLORS[1], label="layer 1")
     axes.plot([0, 1], color=LAYER_COLORS[1], label="$Q_{22}$, state evolution")
     axes.errorbar([0], [1], [1], color=LAYER_COLORS[3], label="layer 2, AMP")
     axes.axvspan(0, 1, color=COLORS["semantic"], label="positional")
     axes.plot([0, 1], color="0.3", label="layers 1 and 2")
+    for name, meaning in (
+        ("Bayes-optimal", "bayes"),
+        ("GAMP", "amp"),
+        ("gradient descent, one start, $d = 100$", "descent"),
+        ("weight decay, best $\\lambda$", "best"),
+        ("informed start", "informed"),
+    ):
+        axes.plot([0, 1], color=COLORS[meaning], label=name)
+        axes.plot([0, 1], color="0.3", label=name)
+        axes.plot([0, 1], color="C8", label=name)
     axes.legend()
-    wrong = [line for line in figure_faults.faults(figure) if "in the colour" in line]
+    found = [line for line in figure_faults.faults(figure) if "in the colour" in line]
+    wrong = [line for line in found if to_hex("C8") not in line]
+    assert len(found) == len(wrong) + 5
     assert {line.partition("' in")[0].removeprefix("the entry '") for line in wrong} == {
         "$Q_{22}$, state evolution",
         "layer 2, AMP",

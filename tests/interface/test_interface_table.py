@@ -12,6 +12,7 @@ import attention_limits as al
 from attention_limits.interface.table import to_csv, write_parquet
 from attention_limits.numerics.probability.statistics import student
 from attention_limits.pipeline.base.errors import SpecError
+from attention_limits.plotting import LAYER_COLORS, ordered_colors
 
 
 @pytest.fixture
@@ -103,6 +104,15 @@ def test_a_cube_is_a_dataset(cube, reader):
         reader(None)
     with pytest.raises(SpecError, match="cube: DataArray; allowed: a Dataset"):
         reader(cube.overlap)
+
+
+def test_layers_have_their_colors_and_parameters_an_order(cube):
+    axes = al.plot(cube.sel(estimator="theory", layer=[2]), "overlap", x="alpha", color="layer").axes[0]
+    assert axes.lines[0].get_color() == LAYER_COLORS[2]
+    axes = al.plot(cube.sel(alpha=[1.0, 0.5]), "path", x="iteration", color="alpha").axes[0]
+    handles = dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
+    shown = [handles[f"α = {alpha:g}"].get_color() for alpha in (0.5, 1.0)]
+    np.testing.assert_array_equal(shown, ordered_colors([0, 1]))
 
 
 def test_a_picture_shows_means_errors_and_flags(cube):

@@ -13,7 +13,17 @@ from attention_limits.interface.table import grid_keys, require_cube
 from attention_limits.pipeline.base.arguments import require
 from attention_limits.pipeline.base.errors import SpecError, allowed_names, shown
 from attention_limits.pipeline.cubes.readings import passed
-from attention_limits.plotting import BLACK, LAYER_COLORS, SKY, curve, flagged_entries, house_style, new_figure, points
+from attention_limits.plotting import (
+    BLACK,
+    LAYER_COLORS,
+    SKY,
+    curve,
+    flagged_entries,
+    house_style,
+    new_figure,
+    ordered_colors,
+    points,
+)
 
 # Without a named variable the figure draws the first of these that the cube has.
 _USUAL = (
@@ -100,17 +110,18 @@ def plot(
     flags = flags.squeeze(alone, drop=True).broadcast_like(array)
     panels = array[panel].values.tolist() if panel else [None]
     colors = array[color].values.tolist() if color else [None]
+    shades = _shades(cube, color, colors)
     owners = array.estimator.values.tolist() if "estimator" in array.dims else [array.attrs.get("estimator")]
     figure, (row,) = new_figure(1, len(panels), 0.8 + 3.6 * len(panels), 3.4, squeeze=False, sharey=True)
     for axes, value in zip(row, panels, strict=True):
-        for (i, shade), (j, owner) in itertools.product(enumerate(colors), enumerate(owners)):
-            place = {panel: value, color: shade, "estimator": owner}
+        for (number, chosen), (j, owner) in itertools.product(zip(colors, shades, strict=True), enumerate(owners)):
+            place = {panel: value, color: number, "estimator": owner}
             place = {key: item for key, item in place.items() if key in array.dims}
             values, settled = (item.sel(place).transpose(x, "replica").values.astype(float) for item in (array, flags))
             there = np.isfinite(values).any(axis=1)
-            names = [f"{_symbol(cube, color)} = {_text(shade)}"] if color else []
+            names = [f"{_symbol(cube, color)} = {_text(number)}"] if color else []
             label = ", ".join([*names, *([owner.replace("_", " ")] if len(owners) > 1 else [])])
-            horizontal, chosen = array[x].values[there], _COLORS[i % len(_COLORS)]
+            horizontal = array[x].values[there]
             if j == 0:
                 curve(axes, horizontal, values[there], chosen, label or None, flags=settled[there])
             else:
@@ -136,6 +147,15 @@ def drawn_variable(names: Iterable[str], y: str | None) -> str:
     if y not in there:
         raise SpecError([f"y: {f'{shown(y)}:' if y else 'missing;'} {allowed_names(y or '', there)}"])
     return y
+
+
+def _shades(cube: xr.Dataset, name: str | None, values: list) -> list:
+    """A colour for each of the `values` of a dimension: a layer has its own, and a parameter from dark to light."""
+    if name in ("layer", "layer_star"):
+        return [_COLORS[(int(value) - 1) % len(_COLORS)] for value in values]
+    if name in grid_keys(cube) and cube[name].dtype.kind in "fiu" and len(values) > 1:
+        return list(ordered_colors(np.argsort(np.argsort(values))))
+    return [_COLORS[place % len(_COLORS)] for place in range(len(values))]
 
 
 def _diagonal(array: xr.DataArray, drawn: set) -> xr.DataArray:

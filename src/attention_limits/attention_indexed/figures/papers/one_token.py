@@ -32,7 +32,7 @@ from attention_limits.plotting import (
 _NOISES = (0.0, 0.25)
 # Numbers of samples at which the caption compares both errors.
 _COMPARED = {"few": 0.1, "many": 0.5}
-_BAYES, _AMP, _DECAY = COLORS["bayes"], COLORS["amp"], COLORS["erm"]
+_BAYES, _AMP, _DECAY = COLORS["bayes"], COLORS["amp"], COLORS["best"]
 # Cubes of bilinear regression: colour and marker.
 _SHAPES = {"bilinear_regression_short": (VERMILLION, "o"), "bilinear_regression_long": (ORANGE, "D")}
 
