@@ -50,7 +50,9 @@ def entries(x):
 def test_a_reason_says_what_to_write(function, words):
     found, reason = loop_or_reason(lambda x: (function(x),), (1, 1))
     assert found is None
+    message = reason.partition(": ")[2]
     assert in_words(reason).startswith(words)
+    assert in_words(message) == in_words(reason)
 
 
 def test_an_unknown_reason_stays():

@@ -2,12 +2,15 @@
 
 import re
 
-# Patterns of the reasons of `loop_or_reason`; {} stands for the group of the pattern.
+# Patterns of the messages of JAX, NumPy and `loop_or_reason`; {} stands for the group of the pattern.
 _WORDS = (
-    ("TracerBoolConversionError", "it branches on numbers of an array (if, while, and, or); write np.where"),
-    ("NonConcreteBooleanIndexError", "it chooses entries by a mask; write np.where"),
     (
-        "TracerArrayConversionError",
+        "Attempted boolean conversion of traced array",
+        "it branches on numbers of an array (if, while, and, or); write np.where",
+    ),
+    ("Array boolean indices must be concrete", "it chooses entries by a mask; write np.where"),
+    (
+        r"__array__\(\) was called on traced array",
         "it makes a plain array of its arguments (np.asarray, np.vectorize, an entry of another array set, an index that depends "
         "on the fields); write functions of NumPy of the arguments themselves, np.stack, np.take_along_axis",
     ),
@@ -21,7 +24,7 @@ _WORDS = (
 
 
 def in_words(reason: str) -> str:
-    """A `reason` of `loop_or_reason` in words; as it is where none are known."""
+    """A `reason` of `loop_or_reason`, or a message of JAX in it, in words; as it is where none are known."""
     for pattern, words in _WORDS:
         found = re.search(pattern, reason)
         if found:

@@ -3,6 +3,7 @@
 They are derived in `channel_checks`.
 """
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -88,7 +89,9 @@ def _descent_report(link: Link) -> str:
         require(link, {GRADIENT})
     except ValueError as error:
         return str(error)
-    return problem_of(link) or "JAX differentiates the output"
+    # The message of JAX stands between the name of the link and the advice.
+    problem = re.sub(r"(?<=: ).*(?=\. Write it with NumPy)", lambda found: in_words(found[0]), problem_of(link))
+    return problem or "JAX differentiates the output"
 
 
 def sound_link(model: dict, project: Path, seed: int) -> Link:
