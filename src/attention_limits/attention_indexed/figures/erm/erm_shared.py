@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.figures.shared import NOT_CONVERGED, model
 from attention_limits.pipeline.cubes.readings import passed
-from attention_limits.plotting import COLORS, KEY, curve, ordered_colors, points, present, realised_alpha, say_why
+from attention_limits.plotting import COLORS, DOTS, KEY, curve, ordered_colors, points, present, realised_alpha, say_why
 
 METHODS = {"erm_minimisation": ("minimum", "o"), "erm_gamp": ("message passing", "D")}
 ERROR = r"error $\|S - S^*\|_F^2/d$"
@@ -72,7 +72,7 @@ def best(axes, optimal, variable, scale, jump=np.nan):
 def _draw(axes, part, variable, scale, color, label, style, jump):
     sound = passed(part, variable, unique=True)
     values, flags = (array.transpose("alpha", "replica").values for array in (part[variable], sound))
-    look = {"marker": ".", "markersize": 4} if len(values) < _COARSE else {}
+    look = DOTS if len(values) < _COARSE else {}
     curve(axes, scale * part.alpha.values, values, color, label, style, flags, scale * jump, **look)
     say_why(axes, _FAILED)
 

@@ -8,6 +8,7 @@ from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     BLUE,
     COLORS,
+    DOTS,
     KEY,
     VERMILLION,
     WIDE,
@@ -97,5 +98,5 @@ def _ratio(optimal):
 
 def _draw_ratio(axes, optimal, title, color, style):
     ratio, flags = (array.transpose("alpha", "replica").values for array in _ratio(optimal))
-    curve(axes, equations(optimal) * optimal.alpha.values, ratio, color, title, style, flags)
+    curve(axes, equations(optimal) * optimal.alpha.values, ratio, color, title, style, flags, **DOTS)
     axes.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)

@@ -5,6 +5,7 @@ import numpy as np
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     COLORS,
+    DOTS,
     FLAGGED,
     MIDDLE,
     WIDE,
@@ -50,9 +51,8 @@ def draw(cubes):
         for method in (name for name in METHODS if name in cube.estimator.values):
             label, marker = METHODS[method]
             _draw_points(drawn, here.sel(estimator=method), color, f"$\\lambda={ridge:g}$, {label}", marker)
-    # Few alphas: dots show them.
     best = "best $\\lambda \\geq 10^{-3}$"
-    _draw_theory(panels, bounds.sel(estimator="erm_optimal_ridge"), COLORS["best"], best, marker=".", markersize=4)
+    _draw_theory(panels, bounds.sel(estimator="erm_optimal_ridge"), COLORS["best"], best, **DOTS)
     _draw_bayes(panels, bounds.sel(estimator="state_evolution"))
     left.set(ylabel="generalisation error", yscale="log", ylim=(1e-5, 1))
     for axes, layer in zip(right, layers, strict=True):

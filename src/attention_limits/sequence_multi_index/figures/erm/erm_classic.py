@@ -5,6 +5,7 @@ import numpy as np
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     BLUE,
+    DOTS,
     GREEN,
     KEY,
     MIDDLE,
@@ -36,8 +37,7 @@ def draw(cubes):
             for axes, values in zip(panels, _curves(theory, 1.0), strict=True):
                 shown = present(values)
                 reached = passed(theory, "overlap").sel(alpha=shown.alpha).values
-                # Dots show the points of the coarse grid.
-                curve(axes, shown.alpha.values, shown.values, color, None, style, reached, marker=".", markersize=4)
+                curve(axes, shown.alpha.values, shown.values, color, None, style, reached, **DOTS)
             if "estimator" in here.dims:
                 _draw_points(
                     panels, here.sel(estimator="erm_minimisation"), color, f"L-BFGS, {loss}, $\\lambda={ridge:g}$"

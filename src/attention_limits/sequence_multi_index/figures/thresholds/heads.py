@@ -5,6 +5,7 @@ import numpy as np
 from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import (
     BLACK,
+    DOTS,
     GREEN,
     KEY,
     LAYER_COLORS,
@@ -55,7 +56,7 @@ def _overlap(axes, cube, rows, color, label):
         passed(cube, "overlap").squeeze("estimator", drop=True) if "estimator" in cube.dims else passed(cube, "overlap")
     )
     overlap, flags = (part.transpose("alpha", "replica") for part in (overlap, flags.sel(alpha=overlap.alpha)))
-    curve(axes, overlap.alpha.values, overlap.values, color, label, flags=flags.values)
+    curve(axes, overlap.alpha.values, overlap.values, color, label, flags=flags.values, **DOTS)
 
 
 def _thresholds(axes, cubes):

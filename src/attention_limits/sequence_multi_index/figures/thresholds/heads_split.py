@@ -4,6 +4,7 @@ import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
 from attention_limits.plotting import (
+    DOTS,
     KEY,
     LAYER_COLORS,
     NARROW,
@@ -26,7 +27,7 @@ def draw(cubes):
     theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
     figure, axes = new_figure(1, 1, NARROW, 3.8)
     for head, weight in enumerate(model["model"]["readout"], start=1):
-        draw_layer(axes, theory, gamp, head, (f"head {head}, weight {weight:g}", None))
+        draw_layer(axes, theory, gamp, head, (f"head {head}, weight {weight:g}", None), **DOTS)
         _whole(axes, cubes["heads_fixed_readout"], head)
     say_why(axes, NOT_SETTLED)
     axes.plot([], [], "--", color=KEY, linewidth=0.9, label="each head reads the whole embedding")
@@ -47,7 +48,7 @@ def _whole(axes, cube, head):
     cube = cube.squeeze("estimator", drop=True) if "estimator" in cube.dims else cube
     overlap = present(cube.overlap.sel(layer=head, layer_star=head, drop=True).transpose("alpha", "replica"))
     flags = passed(cube, "overlap").sel(alpha=overlap.alpha).transpose("alpha", "replica").values
-    curve(axes, overlap.alpha.values, overlap.values, LAYER_COLORS[head], None, "--", flags, linewidth=0.9)
+    curve(axes, overlap.alpha.values, overlap.values, LAYER_COLORS[head], None, "--", flags, linewidth=0.9, **DOTS)
 
 
 def numbers(cubes):
