@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from links_under_test import LINKS
 
+from attention_limits.__main__ import main
 from attention_limits.sequence_multi_index.channels.channel import Channel
 from attention_limits.sequence_multi_index.links.attention.deep import DeepAttention
 from attention_limits.sequence_multi_index.links.attention.rank import RankAttention
@@ -194,3 +195,36 @@ def test_a_broken_channel_fails(name):
     channel = Broken(link, change)
     rng = np.random.default_rng(1)
     assert f"{channel.method}: {name}" in failed(channel_checks(channel, 512, rng))
+
+
+BRANCHES = """\
+import numpy as np
+from attention_limits.sequence_multi_index.links.link import Link
+
+class Product(Link):
+    rows, tokens, free_rows, sign_symmetry = 2, 1, 1, "all"
+
+    def forward(self, h):
+        if np.any(h > 100.0):
+            raise ValueError
+        return h[..., 0, 0] * h[..., 1, 0]
+
+    def fibre(self, observed, free, angles):
+        first = free[..., 0, 0]
+        if np.any(first > 100.0):
+            raise ValueError
+        return (observed[:, None] / first)[:, :, None, None, None], -np.log(np.abs(first))[:, :, None]
+"""
+
+
+def test_a_branch_is_named_in_words(tmp_path, monkeypatch, capsys):
+    """Where numba and JAX cannot follow, in one line each; the messages of JAX do not appear."""
+    (tmp_path / "branches.py").write_text(BRANCHES)
+    monkeypatch.chdir(tmp_path)
+    # The other checks have too few outputs to decide.
+    main(["check-link", "branches.py:Product", "--outputs", "64"])
+    words = "it branches on numbers of an array (if, while, and, or); write np.where"
+    found = capsys.readouterr().out
+    assert f"posterior by sampling: in NumPy, since {words}\n" in found
+    assert f"gradient descent: JAX cannot differentiate the forward pass of Product: {words}. Write it with" in found
+    assert "traced" not in found
