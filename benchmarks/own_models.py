@@ -1,6 +1,7 @@
 """Models as a user writes them, beside the kernel of the same or of the nearest provided model: time per node.
 
-The program records and compiles the models in NumPy; the loops of numba stay as they are.
+The program records and compiles the models in NumPy; the loops of numba stay as they are. `attention_of_two_tokens` is a student
+of SGD, measured in `sequence_single_index.py`.
 """
 
 import math
@@ -119,6 +120,15 @@ class Committee(Link):
     def log_likelihood(self, observed, h):
         """0 or -inf."""
         return np.where(self.forward(h) == observed[:, None], 0.0, -np.inf)
+
+
+def attention_of_two_tokens(z):
+    """The entries of softmax(z z^T), softmax over rows, for two tokens: a tuple of four outputs."""
+    x, y = z
+    largest_x, largest_y = np.maximum(x * x, x * y), np.maximum(y * x, y * y)
+    xx, xy = np.exp(x * x - largest_x), np.exp(x * y - largest_x)
+    yx, yy = np.exp(y * x - largest_y), np.exp(y * y - largest_y)
+    return xx / (xx + xy), xy / (xx + xy), yx / (yx + yy), yy / (yx + yy)
 
 
 MODELS = {

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import minimize
 
+import own_models
 from attention_limits.numerics.probability.gaussian_nodes import gaussian_nodes
 from attention_limits.numerics.simd.float64_lanes import WIDTH
 from attention_limits.sequence_single_index.links import built_in
@@ -113,10 +114,18 @@ def link_rows(repeats):
     cubic = built_in.hermite_sum(3, (12**-0.5, 12**-0.5), 0.0)
     schedule = Schedule(1_000_000, threshold=2.0)
     problem = AttentionProblem(A, OMEGA, "frobenius")
+
+    def own_kernel():
+        attention(problem, DIMENSION, RATE, (0.0, 0.0), schedule, _generators())
+
     cases = {
         "softmax attention": (
-            lambda: attention(problem, DIMENSION, RATE, (0.0, 0.0), schedule, _generators()),
+            own_kernel,
             LinkProblem(*attends, 2, "frobenius", alternating(2)),
+        ),
+        "softmax attention of a user, a tuple": (
+            own_kernel,
+            LinkProblem(attends[0], own_models.attention_of_two_tokens, 2, "frobenius", alternating(2)),
         ),
         "He₃": (
             lambda: matched_hermite(3, 2, DIMENSION, RATE, 0.1, schedule, _generators()),

@@ -1,4 +1,4 @@
-"""The table of docs/speed.md that shows rows of docs/benchmarks.md."""
+"""What other pages show of docs/benchmarks.md: the table of docs/speed.md, and single times."""
 
 import re
 
@@ -21,3 +21,14 @@ def speed_table(benchmarks):
 def machine(benchmarks):
     """The machine of docs/benchmarks.md: number of cores and processor."""
     return re.search(r"^- machine: (.*?)(?:, load .*)?$", benchmarks, re.MULTILINE)[1]
+
+
+def our_time(benchmarks, name, unit):
+    """The median of our time in the row `name`, or None without this row. Raises ValueError if its unit is another one."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in benchmarks.splitlines()]
+    found = next((row[2] for row in rows if len(row) == 8 and row[0] == name), None)
+    if found is None:
+        return None
+    if not found.endswith(f" {unit}"):
+        raise ValueError(f"docs/benchmarks.md: {name}: {found}; expected unit: {unit}")
+    return float(re.match(r"[\d. ]*\d", found)[0].replace(" ", ""))

@@ -68,13 +68,14 @@ def published(project, data):
 
 
 def unpublished(project, data):
-    """One line for each figure, each published number and each kernel that docs/ does not show yet."""
+    """One line for each figure, each published number and each kernel or row that docs/ does not show yet."""
     figures = [name for name in shown(project) if name not in data["laptop"]["minutes"]]
     there = {(row["quantity"], row["published"]) for row in best_rows(project, data)}
     entries = load_published(ROOT, project.experiments)
     numbers = [entry.quantity for entry in entries if (entry.quantity, entry.published) not in there]
     lines = [f"{name}: not published yet: make run FIGURES=all, then make publish" for name in (*figures, *numbers)]
     missing = set(bounds.all_kernels()) - set(bounds.shares(read("docs/benchmarks.md")))
+    missing |= prose.missing_benchmarks(read("docs/benchmarks.md"))
     return lines + [f"{name}: no row in docs/benchmarks.md: make bench, then make publish" for name in sorted(missing)]
 
 
@@ -236,7 +237,8 @@ def pages(project, data, read):
         before, _, rest = (written.get(page) or read(page)).partition(begin)
         written[page] = before + begin + tables[name] + end + rest.partition(end)[2]
     return written | {
-        page: prose.filled(page, written.get(page) or read(page), PICTURES, rows) for page in prose.sentences()
+        page: prose.filled(page, written.get(page) or read(page), PICTURES, rows, benchmarks)
+        for page in prose.sentences()
     }
 
 
