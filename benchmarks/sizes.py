@@ -1,119 +1,184 @@
-"""CPU time and memory at the largest sizes of the papers and beyond: `python benchmarks/sizes.py`, some minutes.
+"""CPU time, memory and error at the sizes of scale `paper` and beyond: `python benchmarks/sizes.py [NAME ...]`, some hours.
 
-Each case is one point of one replica (or of several, where replicas are the size), computed by `attention-limits compute` in its
-own process with one thread, with its data. The last size of most rows is ten times that of the papers.
+Each size is one point of one replica (or of several, where replicas are the size) with its data, computed in its own process with
+one thread. `size_cases.py` lists the cases. The results are kept in `benchmarks/sizes.json`, so a run measures only what is not
+there; NAME is the beginning of an estimator (`potts_mlm`, `sequence_multi_index.gamp`). A size that would take more than
+MOST_SECONDS or MOST_MEMORY by the growth of the smaller ones is left out. At the end the program writes the table of
+docs/speed.md.
 """
 
+import json
 import math
 import os
+import resource
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryFile
 
-from run import THREAD_VARIABLES
+from attention_limits.pipeline.experiments.experiment import load_experiment
+from run import THREAD_VARIABLES, processor
+from size_cases import CASES
 
-# Settings of the data of the Potts family.
-SAMPLES = (
-    '{"potts_samples": {"samples": 3000, "test_samples": 500, "gap": 20, "tuning_samples": 200, "tuning_gap": 10}}'
-)
-# Family, estimator, what it is, the size that grows, its values (the first one is that of the papers), and the arguments; SIZE
-# stands for the value.
-CASES = [
-    (
-        "sequence_multi_index.gamp", "GAMP, 2 layers, α = 1.2", "D", (1000, 2000, 4000, 10_000),
-        "--depth 2 --skip 1 --alpha 1.2", '{"gaussian_sequences": {"dimension": SIZE}}',
-    ),
-    (
-        "sequence_multi_index.gamp", "GAMP, D = 500, α = 1, 40 iterations", "L", (3, 6),
-        "--depth SIZE --skip 1 --alpha 1 --max_iterations 40", '{"gaussian_sequences": {"dimension": 500}}',
-    ),
-    (
-        "sequence_multi_index.state_evolution", "State evolution, one layer, α = 0.5, 512 nodes", "M", (2, 4, 6),
-        "--depth 1 --skip 1 --tokens SIZE --alpha 0.5 --nodes 512", None,
-    ),
-    (
-        "sequence_multi_index.state_evolution", "State evolution, one layer of rank P, α = 0.5, 512 nodes", "P", (1, 2, 4),
-        "--link rank_attention --depth 1 --skip 1 --rank SIZE --tokens 2 --alpha 0.5 --nodes 512", None,
-    ),
-    (
-        "sequence_multi_index.state_evolution", "State evolution, 2 layers, α = 0.5, 512 nodes", "replicas", (8, 16),
-        "--depth 2 --skip 1 --alpha 0.5 --nodes 512 --replicas SIZE", None,
-    ),
-    (
-        "attention_indexed.matrix_amp", "Matrix AMP, softmax, M = 2, α = 0.1, 20 iterations", "d", (100, 200, 400, 1000),
-        "--channel softmax --tokens 2 --ratio 0.5 --alpha 0.1 --max_iterations 20 --dimension SIZE", None,
-    ),
-    (
-        "attention_indexed.matrix_amp", "Matrix AMP, softmax, d = 100, α = 0.05, 20 iterations", "M", (5, 8, 10),
-        "--channel softmax --tokens SIZE --ratio 0.5 --alpha 0.05 --max_iterations 20 --dimension 100", None,
-    ),
-    (
-        "attention_indexed.gradient_descent", "Gradient descent, M = 2, α = 0.1, 4 starts, 1000 steps", "d", (100, 200, 400),
-        "--tokens 2 --ratio 0.5 --alpha 0.1 --starts 4 --dimension SIZE", None,
-    ),
-    (
-        "sequence_single_index.attention_sgd", "SGD of attention, 10⁷ steps", "d", (1000, 10**6),
-        "--a 1 --omega 0.5 --loss frobenius --dimension SIZE --learning_rate 0.05 --threshold 0.99 --steps 10000000 --stop false",
-        None,
-    ),
-    (
-        "potts_mlm.factored_attention", "Samples, and a fit of factored attention, C = 20, 3000 sequences", "L", (20, 53, 200),
-        '--sites SIZE --colors 20 --couplings {"kind":"gaussian"} --color_couplings {"kind":"gaussian"} --distance 0.7 '
-        '--samples 3000 --ridge 1e-5 --attentions ["softmax"] --starts 1 --max_iterations 300', SAMPLES,
-    ),
-    (
-        "potts_mlm.factored_attention", "Samples, and a fit of factored attention, L = 20, 3000 sequences", "C", (20, 40, 80),
-        '--sites 20 --colors SIZE --couplings {"kind":"gaussian"} --color_couplings {"kind":"gaussian"} --distance 0.7 '
-        '--samples 3000 --ridge 1e-5 --attentions ["softmax"] --starts 1 --max_iterations 300', SAMPLES,
-    ),
-    (
-        "potts_mlm.transformer", "Samples, and 20 epochs of a transformer of 3 layers, 3000 sequences", "L", (20, 53, 106),
-        '--sites SIZE --colors 20 --couplings {"kind":"gaussian"} --color_couplings {"kind":"gaussian"} --distance 0.7 '
-        '--samples 3000 --layers 3 --epochs 20 --evaluations 1', SAMPLES,
-    ),
-]  # fmt: skip
+ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "tools"))
+RESULTS = Path(__file__).parent / "sizes.json"
+# CPU seconds and MB of one size.
+MOST_SECONDS, MOST_MEMORY = 600.0, 20_000.0
+# The process of one size: it computes the cube, and prints the largest value of the variable of the error.
+PROGRAM = """
+import json, sys
+import numpy as np
+import attention_limits as al
+request, name = json.loads(sys.argv[1]), sys.argv[2]
+cube = al.compute(**request)
+if name:
+    values = np.asarray(cube[name].values, dtype=float).ravel()
+    values = values[np.isfinite(values)]
+    flag = cube[name].dtype == bool or cube[name].attrs.get("units") == "flag"
+    print(json.dumps({"flag": bool(flag), "value": float(values.mean() if flag else abs(values).max()) if values.size else None}))
+"""
+# The point of the start of the program: a closed formula.
+START = {"estimator": "sequence_single_index.phase_lines", "grid": {"a": [1.0]}}
 
 
-def measure(estimator, arguments, data, folder):
-    """(CPU seconds, MB) of one call, with those of its data."""
-    command = [
-        sys.executable,
-        "-m",
-        "attention_limits",
-        "compute",
-        estimator,
-        *arguments.split(),
-        "-o",
-        str(folder / "cube.nc"),
-    ]
-    if data is not None:
-        command += ["--data", data]
+def sections_of(case):
+    """The keys of a case at scale `paper`, by section: grid, model, solver, those of the data, replicas; the name of the data."""
+    family, name = case.estimator.split(".")
+    path = ROOT / "config" / family / "experiments" / f"{case.experiment}.yaml"
+    estimator = load_experiment(path, "paper").all_estimators[name]
+    sections = {name: dict(getattr(estimator, name)) for name in ("grid", "model", "solver")}
+    sections |= {"data": {}, "": {"replicas": estimator.replicas}}
+    reads = estimator.reads
+    if reads is not None:
+        sections["model"] = {**reads.model, **sections["model"]}
+        sections["data"] = dict(reads.solver)
+    return sections, reads and reads.name
+
+
+def value_at_paper(case, sections):
+    """The size of a case at scale `paper`."""
+    if case.size.startswith("points of "):
+        return len(sections["grid"][case.size.removeprefix("points of ")])
+    values = [section[case.size] for section in sections.values() if section.get(case.size) is not None]
+    return max(values[0]) if case.size in sections["grid"] else values[0]
+
+
+def sizes_of(case, sections):
+    """The sizes of a case: its factors times that at `paper`."""
+    return [round(factor * value_at_paper(case, sections)) for factor in case.factors]
+
+
+def request_of(case, size):
+    """The arguments of `attention_limits.compute` for one size of a case."""
+    sections, data = sections_of(case)
+    points = case.size.removeprefix("points of ")
+    grid = {key: [values[-1]] for key, values in sections["grid"].items()}
+    if points != case.size:
+        first, last = sections["grid"][points][0], sections["grid"][points][-1]
+        grid[points] = {"start": first, "stop": last, "num": size}
+    changes = dict(case.changes)
+    if points == case.size:
+        changes[case.size] = size
+    # An instance for each replica: the first one.
+    instance = sections["model"].get("instance")
+    if isinstance(instance, list | tuple):
+        sections["model"]["instance"] = instance[0]
+    for key, value in changes.items():
+        if key in grid:
+            grid[key] = [value]
+        for name in ("model", "solver", "data"):
+            if sections[name].get(key) is not None:
+                sections[name][key] = value
+    known = {name: {key: value for key, value in sections[name].items() if value is not None} for name in sections}
+    return {
+        "estimator": case.estimator, "model": known["model"], "grid": grid, "solver": known["solver"],
+        "replicas": changes.get("replicas", 1), "data": {data: known["data"]} if data else None,
+    }  # fmt: skip
+
+
+def measure(request, error):
+    """CPU seconds, memory in MB and the error of one request, or None beyond MOST_SECONDS."""
+    command = [sys.executable, "-c", PROGRAM, json.dumps(request), error or ""]
     environment = os.environ | dict.fromkeys(THREAD_VARIABLES, "1")
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    errors = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
+    limit = partial(resource.setrlimit, resource.RLIMIT_CPU, (int(1.1 * MOST_SECONDS), int(1.1 * MOST_SECONDS) + 5))
+    with TemporaryFile("w+", encoding="utf-8") as log:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=log, text=True, preexec_fn=limit
+        )
+        output = process.stdout.read()
+        # The resources of this process alone.
+        _, status, usage = os.wait4(process.pid, 0)
+        log.seek(0)
+        errors = log.read()
+    seconds = usage.ru_utime + usage.ru_stime
+    if status and seconds > MOST_SECONDS:
+        return None
     if status:
-        sys.exit(f"{' '.join(command)}\n{errors}")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+        raise RuntimeError(f"{json.dumps(request)}\n{errors}")
+    found = json.loads(output.splitlines()[-1]) if error else None
+    return {"seconds": round(seconds, 2), "memory": round(usage.ru_maxrss / 1024), "error": found}
+
+
+def fits(found, size, start):
+    """Whether a size needs at most MOST_SECONDS and MOST_MEMORY, by the growth between the last two that were measured."""
+    if len(found) < 2:
+        return True
+    (small, less), (large, more) = found[-2:]
+    for key, base, most in (("seconds", start["seconds"], MOST_SECONDS), ("memory", start["memory"], MOST_MEMORY)):
+        lower, upper = (max(row[key] - base, 0.1) for row in (less, more))
+        exponent = max(math.log(upper / lower) / math.log(large / small), 0.0)
+        if base + upper * (size / large) ** exponent > most:
+            return False
+    return True
+
+
+def measure_case(case, start):
+    """A row of the results. The first size runs twice, because its first run may compile."""
+    sections, _ = sections_of(case)
+    found = []
+    for size in sizes_of(case, sections):
+        if not fits(found, size, start):
+            break
+        request = request_of(case, size)
+        if not found:
+            measure(request, case.error)
+        result = measure(request, case.error)
+        if result is None:
+            break
+        found.append((size, result))
+        print(f"  {case.size} = {size}: {result}", flush=True)
+    if not found:
+        raise RuntimeError(f"{case.name}: the first size takes more than {MOST_SECONDS:.0f} CPU seconds")
+    return {
+        "estimator": case.estimator, "experiment": case.experiment, "size": case.size, "changes": case.changes,
+        "paper": value_at_paper(case, sections), "variable": case.error, "limit": case.limit, "start": start,
+        "machine": processor(), "sizes": [{"size": size, **result} for size, result in found],
+    }  # fmt: skip
 
 
 def main():
-    """Print the table; the exponent is that of the CPU seconds between the last two sizes."""
-    print("| Computation | Size | CPU seconds | Memory / MB | Exponent |\n|---|---|---|---|---|", flush=True)
-    with TemporaryDirectory() as folder:
-        for estimator, what, symbol, sizes, arguments, data in CASES:
-            found = []
-            for size in sizes:
-                given = data and data.replace("SIZE", str(size))
-                found.append(measure(estimator, arguments.replace("SIZE", str(size)), given, Path(folder)))
-            seconds, memory = zip(*found, strict=True)
-            exponent = math.log(seconds[-1] / seconds[-2]) / math.log(sizes[-1] / sizes[-2])
-            cells = [", ".join(f"{number:.0f}" for number in column) for column in (seconds, memory)]
-            print(
-                f"| {what} | {symbol} = {', '.join(map(str, sizes))} | {' | '.join(cells)} | {exponent:.1f} |",
-                flush=True,
-            )
+    """Measure the cases that are not there, and write the results and the table."""
+    import benchmark_tables
+
+    results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    missing = [case for case in CASES if case.name not in results]
+    missing = [case for case in missing if not sys.argv[1:] or case.estimator.startswith(tuple(sys.argv[1:]))]
+    start = None
+    for case in missing:
+        if start is None:
+            measure(START, None)
+            start = measure(START, None)
+        print(case.name, flush=True)
+        try:
+            results[case.name] = measure_case(case, start)
+        except RuntimeError as problem:
+            print(f"  {problem}", file=sys.stderr, flush=True)
+            continue
+        ordered = {case.name: results[case.name] for case in CASES if case.name in results}
+        RESULTS.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    benchmark_tables.write_sizes(ROOT)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ NOT_SHIPPED = "../configuration.md#files-that-cannot-be-shipped"
 # The page of each table between comments.
 BLOCKS = {
     "checks": "docs/accuracy.md", "audit": "docs/accuracy.md", "speed": "docs/speed.md",
-    "rules": "docs/speed.md", "bounds": "docs/speed.md",
+    "rules": "docs/speed.md", "bounds": "docs/speed.md", "sizes": "docs/speed.md",
     "atlas": "docs/atlas.md",
 }  # fmt: skip
 BENCHMARKS = {"benchmarks.md": "docs/benchmarks.md", "scaling.png": "docs/figures/scaling.png"}
@@ -224,6 +224,7 @@ def pages(project, data, read):
         "rules": bounds.rules_table(jobs),
         "bounds": bounds.bounds_table(jobs, data["laptop"]["runs"], bounds.start_of_a_job(benchmarks)),
         "atlas": atlas.table(read("docs/atlas.csv")),
+        "sizes": benchmark_tables.sizes_table(read("benchmarks/sizes.json")),
     }
     written = {
         "docs/gallery.md": gallery.gallery(published(project, data), data["laptop"]["minutes"]),
@@ -233,9 +234,7 @@ def pages(project, data, read):
         "docs/scales.md": scales.page(data["laptop"]["audit"], data["paper"]["audit"]),
     }
     for name, page in BLOCKS.items():
-        begin, end = f"<!-- begin: {name} -->\n", f"<!-- end: {name} -->"
-        before, _, rest = (written.get(page) or read(page)).partition(begin)
-        written[page] = before + begin + tables[name] + end + rest.partition(end)[2]
+        written[page] = benchmark_tables.in_block(written.get(page) or read(page), name, tables[name])
     return written | {
         page: prose.filled(page, written.get(page) or read(page), PICTURES, rows, benchmarks)
         for page in prose.sentences()

@@ -92,6 +92,7 @@ def test_publishing_takes_what_there_is(project, data, tmp_path, monkeypatch, ca
     for name in (
         "docs/published.json",
         "docs/benchmarks.md",
+        "benchmarks/sizes.json",
         "docs/atlas.csv",
         *publish.BLOCKS.values(),
         *publish.prose.sentences(),
