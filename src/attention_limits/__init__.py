@@ -4,8 +4,13 @@
 `describe` list estimators and their keys. `open` reads a cube, `plot` draws it, `table` tabulates it, and `explore` writes cubes
 as a page for a browser. `__version__` is the version of the installed package.
 
-Each name is imported at its first use, so that `import attention_limits` is fast and no number depends on this module.
+Each name is imported at its first use, so that `import attention_limits` is fast and no number depends on this module. Files of
+models may import modules beside them (`pipeline.beside`).
 """
+
+from attention_limits.pipeline import beside as _beside
+
+_beside.install()
 
 _PLACES = {
     "compute": "compute",

@@ -27,6 +27,7 @@ def run_command(spec: Path, estimator: str, chunk: str | None, output: Path | No
         raise SpecError(["--output: is the file of one chunk; give --chunk too"])
 
     from attention_limits.pipeline.cubes.chunks import is_current, run_chunk
+    from attention_limits.pipeline.notices import report_own_models
 
     for item in selected.chunks if chunk is None else [selected.chunk[chunk]]:
         path = output or Path(selected.path(run.folder, item))
@@ -35,6 +36,7 @@ def run_command(spec: Path, estimator: str, chunk: str | None, output: Path | No
             print(f"{path}: exists")
             continue
         require_place(path)
+        report_own_models(selected)
         computed = run_chunk(experiment, selected, item, run.seed, path, run.folder)
         print(f"{path}: {computed} points computed, {item.size - computed} taken from other chunks")
 

@@ -17,7 +17,15 @@ import xarray as xr
 
 from attention_limits.interface.describe import family_and_name
 from attention_limits.interface.extras import extras
-from attention_limits.interface.given import FAMILIES, bare, named_as_given, objects_of, with_names
+from attention_limits.interface.given import (
+    FAMILIES,
+    OBJECTS,
+    bare,
+    import_anew,
+    named_as_given,
+    objects_of,
+    with_names,
+)
 from attention_limits.interface.workers import Task, workers_of
 from attention_limits.pipeline.base.arguments import path_of, require, whole_number
 from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean
@@ -31,6 +39,7 @@ from attention_limits.pipeline.experiments.grid import Chunk
 from attention_limits.pipeline.experiments.messages import json_schema
 from attention_limits.pipeline.experiments.specification import NAME, ONE_VALUE, Specification, fields
 from attention_limits.pipeline.experiments.yaml_reader import read_yaml
+from attention_limits.pipeline.notices import report_own_models
 
 # The replicas are cut into at most this many chunks. A kill loses only the running chunk; each chunk appears when it is done.
 MOST_CHUNKS = 8
@@ -143,6 +152,10 @@ def compute(
     task = Task(str(source), document, seed, results="")
     try:
         made = task.experiment()
+        if import_anew(
+            {file: name for item in made.all_estimators.values() for file, name in item.imported_files.items()}
+        ):
+            made = task.experiment()
     except SpecError as error:
         places = [
             (f"estimators.{name}.resources.memory", "memory of this machine for each worker"),
@@ -322,6 +335,9 @@ def _run(made: Experiment, estimator: Estimator, task: Task, workers: int, finis
     files = [(chunk, path, is_current(path, estimator, chunk, task.seed)) for chunk, path in paths]
     jobs = [chunk for chunk, _, there in files if not there]
     done, total = 0, sum(chunk.size for chunk in estimator.chunks)
+    if jobs:
+        # Here and not in each of several workers. What is compiled for it, this process or the folder of code keeps.
+        report_own_models(estimator, OBJECTS)
 
     @extras()
     def compute_here(chunk: Chunk) -> None:

@@ -1,14 +1,16 @@
-"""Links that a caller gives as objects, for the solvers, which know a link by its file and name.
+"""Links that a caller gives as objects, for the solvers, which know a link by its file and name; what a call reads anew.
 
 The solvers execute this file like the file of a link (`path/to/file.py:name`). The objects stay in the process of the caller.
 """
 
 import copy
+import importlib
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,8 @@ from attention_limits.pipeline.base.errors import SpecError, without_long_words
 # The key of a model that names its output function, and the family whose module `thresholds` answers.
 FAMILIES = {"link": "sequence_multi_index", "channel": "attention_indexed"}
 _OBJECTS: dict[str, Any] = {}
+# This file, which stands for each object in the place of a file of the user.
+OBJECTS = __file__
 # What a process remembers of a model by the bytes of the user's file, or by the function itself. This file stays as it is when
 # the caller gives another object of the same name, and a function stays the same object when a variable that it reads changes.
 REMEMBERED = (
@@ -28,6 +32,8 @@ REMEMBERED = (
     "sequence_single_index.schema.checks._link_problem",
     "sequence_single_index.sgd.any_student.compiled",
 )
+# The bytes that files had when this process first saw that a file of a model imports them, or last imported them anew.
+_imported: dict[Path, bytes] = {}
 _PLAIN = Mapping | str | bytes | int | float | bool | None | list | tuple | np.ndarray | np.generic | Fraction | Decimal
 
 
@@ -72,6 +78,23 @@ def _forget() -> None:
         loaded = sys.modules.get(f"{__name__.partition('.')[0]}.{module}")
         if loaded is not None:
             getattr(loaded, name).cache_clear()
+
+
+def import_anew(files: Mapping[Path, str]) -> bool:
+    """Whether one of the `files` that files of models import has changed since the last call; then all are imported anew.
+
+    The values are the names of the modules. A file of a model is executed at each call, but Python keeps the modules that it
+    imports.
+    """
+    contents = {file: file.read_bytes() for file in files}
+    changed = any(_imported.get(file, content) != content for file, content in contents.items())
+    _imported.update(contents)
+    if changed:
+        for name in files.values():
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        _forget()
+    return changed
 
 
 @contextmanager

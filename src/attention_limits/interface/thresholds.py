@@ -15,15 +15,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attention_limits.interface.given import FAMILIES, bare, named_as_given, with_names
+from attention_limits.interface.given import FAMILIES, OBJECTS, bare, import_anew, named_as_given, with_names
 from attention_limits.pipeline.base import provenance
 from attention_limits.pipeline.base.arguments import path_of, require, whole_number
 from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean
 from attention_limits.pipeline.base.files import digest, replacing
 from attention_limits.pipeline.base.progress import compilation_reported
-from attention_limits.pipeline.base.provenance import PACKAGE, versions
+from attention_limits.pipeline.base.provenance import PACKAGE, imported_files, versions
+from attention_limits.pipeline.base.user_files import user_file
 from attention_limits.pipeline.experiments.messages import validated
 from attention_limits.pipeline.experiments.specification import Section
+from attention_limits.pipeline.notices import report_own_model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,7 +124,11 @@ def found(
             print(f"computed before; to compute again, remove {file}", file=sys.stderr)
         rows, notes = json.loads(file.read_text(encoding="utf-8"))
         return rows, {**notes, "kept": str(file)}
+    keys = asked.plain()["model"]
+    own = [user_file(project, text.rpartition(":")[0]) for text in _texts(keys) if ".py:" in text]
+    import_anew({file: name for path in own if path.is_file() for file, name in imported_files(path).items()})
     with compilation_reported(), named_as_given():
+        report_own_model(family, type(asked), keys, Path(project), OBJECTS)
         rows, notes = import_module(f"{PACKAGE}.{family}.reports.thresholds").thresholds(asked, Path(project), report)
     # The first answer has the types of a kept one.
     text = json.dumps([rows, notes], ensure_ascii=False, default=lambda number: number.item())
@@ -141,18 +147,20 @@ def _file_of(family: str, asked: Section) -> Path | None:
     # A late import: numba takes a second.
     from attention_limits.numerics.compiled import FOLDER
 
-    def texts(value: Any) -> Iterator[str]:
-        if isinstance(value, Mapping | list):
-            for item in value.values() if isinstance(value, Mapping) else value:
-                yield from texts(item)
-        elif isinstance(value, str):
-            yield value
-
     plain = asked.plain()
-    if FOLDER is None or not all(text.isidentifier() for text in texts(plain["model"])):
+    if FOLDER is None or not all(text.isidentifier() for text in _texts(plain["model"])):
         return None
     code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(provenance.SOURCE.rglob("*.py")))).hexdigest()
     return FOLDER / "thresholds" / f"{digest([family, plain, code, versions(), platform.machine()])}.json"
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in plain data."""
+    if isinstance(value, Mapping | list):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(item)
+    elif isinstance(value, str):
+        yield value
 
 
 def specification(family: str) -> type[Section]:

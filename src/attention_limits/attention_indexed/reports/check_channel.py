@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from attention_limits.attention_indexed.channels.files import channel_problems, problems_of, symmetric
+from attention_limits.attention_indexed.channels.files import channel_problems, problems_of
 from attention_limits.attention_indexed.channels.loading import load_channel
-from attention_limits.attention_indexed.channels.output import LIKELIHOOD, described_by
+from attention_limits.attention_indexed.channels.output import described_by
 from attention_limits.attention_indexed.channels.protocol import Channel
 from attention_limits.attention_indexed.channels.sampled import FEWEST
 from attention_limits.attention_indexed.model.score_law import SCRAMBLINGS, row_nodes
-from attention_limits.numerics.tracing.plain_reasons import in_words
+from attention_limits.attention_indexed.reports.compilation import in_numpy
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.checks import Check, mean_check, refined, require_passed, same_check
 
@@ -166,10 +166,8 @@ def check_channel_command(
         raise SpecError([str(error)]) from None
     form = "a closed form" if made.closed_form else described_by(made.model)
     print(f"{channel}: M = {tokens}, described by {form}")
-    if not made.closed_form and described_by(made.model) == LIKELIHOOD:
-        scores = symmetric(np.random.default_rng(seed), (outputs, tokens, tokens))
-        _, reason = made.likelihood(made.observe(scores, np.random.default_rng(seed)))
+    if (reason := in_numpy(made)) is not None:
         print(
-            f"posterior by sampling: {f'in NumPy, since {in_words(reason)}' if reason else 'compiled from its NumPy functions'}"
+            f"posterior by sampling: {f'in NumPy, since {reason}' if reason else 'compiled from its NumPy functions'}"
         )
     require_passed(channel, check_channel(made, outputs, seed))

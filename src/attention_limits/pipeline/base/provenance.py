@@ -1,20 +1,25 @@
 """The code that decides a number: import closure, code digest, versions.
 
-This module parses the source files and does not import them, so it is fast enough for every start of the workflow.
+This module parses the source files, also those of a user, and does not import them, so it is fast enough for every start of the
+workflow.
 """
 
 import ast
 import contextlib
 import functools
 import hashlib
+import importlib.util
 import json
 import os
 import sys
-from collections.abc import Iterable
+import sysconfig
+from collections.abc import Iterable, Iterator
 from importlib import metadata
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 from attention_limits.numerics.caches import cache_folder
+from attention_limits.pipeline.base.errors import SpecError
 
 PACKAGE = "attention_limits"
 SOURCE = Path(__file__).parents[2]
@@ -34,6 +39,8 @@ def other_code(checkout: Path) -> str:
     )
 
 
+# Names of the folders that hold installed packages.
+_INSTALLED = {"site-packages", "dist-packages"}
 # Modules that cannot change a number: an edit to them must not rerun anything.
 INERT = frozenset({PACKAGE, f"{PACKAGE}.numerics.caches", f"{PACKAGE}.pipeline.base.progress"})
 
@@ -141,13 +148,82 @@ def _file(module: str) -> Path | None:
 
 def imported_modules(file: Path) -> list[str]:
     """The modules of this package that a file outside of it imports; none for a file that is not valid Python."""
+    return sorted(name for name in _imports_of(file) if has_module(name))
+
+
+def _imports_of(file: Path, package: str = "") -> set[str]:
+    """What the imports of a file in a `package` name; nothing if it is not valid Python."""
     if file.suffix != ".py":
-        return []
+        return set()
     try:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
-        return []
-    return sorted(name for name in _named(ast.walk(tree), []) if has_module(name))
+        return set()
+    return _named(ast.walk(tree), package.split(".") if package else [])
+
+
+def imported_files(file: Path) -> dict[Path, str]:
+    """The files of a user that a file of the user imports, and those that they import, each with the name of its module.
+
+    They lie beside the file, or where this process finds them, but not in Python, in installed packages or in this package.
+    Imports inside of functions count. Imports whose name is made at run time are not seen. Raises SpecError where this process
+    holds another module in the place of one beside the file.
+    """
+    file = file.absolute()
+    found: dict[Path, str] = {}
+    open_ = [(file, "")]
+    while open_:
+        importing, package = open_.pop()
+        for named in sorted(_imports_of(importing, package)):
+            for name, place in _own_places(named, file):
+                if place != file and place not in found:
+                    found[place] = name
+                    open_.append((place, name if place.name == "__init__.py" else name.rpartition(".")[0]))
+    return found
+
+
+def _own_places(named: str, file: Path) -> Iterator[tuple[str, Path]]:
+    """Name and file of each part of a dotted name, both beside the `file` and where Python finds it, if a user wrote them."""
+    top, *parts = named.split(".")
+    if top in ("", PACKAGE):
+        return
+    beside, elsewhere = PathFinder.find_spec(top, [str(file.parent)]), None
+    # A module in memory may say anything of itself.
+    with contextlib.suppress(ImportError, ValueError, AttributeError):
+        elsewhere = importlib.util.find_spec(top)
+    _refuse_another(top, beside, file)
+    for spec in filter(None, (beside, elsewhere)):
+        name, part = top, spec
+        for following in [*parts, ""]:
+            if part.has_location and part.origin and _of_a_user(part.origin):
+                yield name, Path(part.origin).absolute()
+            name = f"{name}.{following}"
+            below = part.submodule_search_locations
+            found = PathFinder.find_spec(name, list(below)) if following and below is not None else None
+            if found is None:
+                break
+            part = found
+
+
+def _refuse_another(top: str, beside: ModuleSpec | None, file: Path) -> None:
+    """Raise SpecError if this process has the module `top` from a file of the user other than that `beside` the `file`."""
+    held = getattr(sys.modules.get(top), "__file__", None)
+    if beside is None or not beside.origin or not held or not _of_a_user(held) or os.path.samefile(held, beside.origin):
+        return
+    raise SpecError(
+        [f"{file}: imports {top}, but this process has imported {held}, not {beside.origin}: rename one of them"]
+    )
+
+
+def _of_a_user(file: str) -> bool:
+    """Whether a file exists outside of Python, of installed packages, and of this package."""
+    if _INSTALLED & {*Path(file).parts, *Path(os.path.realpath(file)).parts}:
+        return False
+    library = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
+    folders = [os.path.realpath(folder) for folder in (str(SOURCE), *library)]
+    return os.path.isfile(file) and not any(
+        os.path.realpath(file).startswith(f"{folder}{os.sep}") for folder in folders
+    )
 
 
 def _named(nodes: Iterable[ast.AST], here: list[str]) -> set[str]:

@@ -6,11 +6,12 @@ imports nothing that compiles, because the workflow computes all digests at each
 
 import copy
 import functools
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from attention_limits.pipeline.base.files import digest
-from attention_limits.pipeline.base.provenance import PACKAGE, code_digest, imported_modules, module_in
+from attention_limits.pipeline.base.provenance import PACKAGE, code_digest, imported_files, imported_modules, module_in
 from attention_limits.pipeline.base.registry import registry_module
 from attention_limits.pipeline.base.user_files import user_file
 from attention_limits.pipeline.experiments.grid import Chunk, cut
@@ -97,22 +98,33 @@ class Estimator:
     def code(self) -> str:
         """Digest of all code that decides the numbers: the module, the random streams, the data that it reads.
 
-        It includes the bytes of required files and the modules of this package that they import. Raises ModuleNotFoundError when
-        the estimator has no module, and OSError when a required file is missing.
+        It includes the bytes of required files, of files of the user that they import, and the modules of this package that these
+        files import. Raises ModuleNotFoundError when the estimator has no module, OSError when a required file is missing, and
+        SpecError as `imported_files`.
         """
         own = code_digest(*self.code_roots, extra_files=self._code_files)
+        # Their place on the disk may differ between machines, so only names and contents count.
+        more = sorted(
+            [name, hashlib.sha256(file.read_bytes()).hexdigest()] for file, name in self.imported_files.items()
+        )
+        own = digest([own, more]) if more else own
         return own if self.reads is None else digest([own, self.reads.code])
 
     @property
     def code_roots(self) -> list[str]:
         """The modules that decide the numbers with all that they import; those of the data that it reads are not among them."""
         by_name = {*self.specification.code_modules(self)}
-        by_name |= {name for file in self._code_files for name in imported_modules(file)}
+        by_name |= {name for file in (*self._code_files, *self.imported_files) for name in imported_modules(file)}
         return [self.module, f"{PACKAGE}.pipeline.base.streams", *sorted(by_name)]
 
     @property
     def _code_files(self) -> list[Path]:
         return [*self.specification.code_files(self), *(user_file(self.project, name) for name in self.requires)]
+
+    @functools.cached_property
+    def imported_files(self) -> dict[Path, str]:
+        """The files of the user that the files of the code import, with the names of their modules."""
+        return {file: name for own in self._code_files for file, name in imported_files(own).items()}
 
     def attributes(self, chunk: Chunk, seed: int) -> dict[str, str]:
         """The attributes that the file of a chunk has if it is current.

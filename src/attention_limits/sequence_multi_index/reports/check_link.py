@@ -13,12 +13,11 @@ from attention_limits.numerics.tracing.plain_reasons import in_words
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.checks import Check, require_passed
 from attention_limits.sequence_multi_index.channels.channel import Channel
-from attention_limits.sequence_multi_index.channels.exact import without_sampling
-from attention_limits.sequence_multi_index.channels.sampling.compiled_links import reason_for_numpy
 from attention_limits.sequence_multi_index.links.declarations import problems_of
-from attention_limits.sequence_multi_index.links.link import GRADIENT, SAMPLING, Link, inference, require
+from attention_limits.sequence_multi_index.links.link import GRADIENT, Link, inference, require
 from attention_limits.sequence_multi_index.links.loading import load_link
 from attention_limits.sequence_multi_index.reports.channel_checks import channel_checks
+from attention_limits.sequence_multi_index.reports.compilation import in_numpy
 
 
 def check_link(link: Link, outputs: int = 1024, resolution: float = 0.75, seed: int = 0) -> list[Check]:
@@ -71,10 +70,9 @@ def check_link_command(link: str, parameters: dict, outputs: int, resolution: fl
         print(f"good for simulations only: {error}")
         return
     print(f"output, symmetry and {form} agree with each other")
-    if without_sampling(model)[0] == model.posterior_methods[0] == SAMPLING:
-        reason = reason_for_numpy(model)
+    if (reason := in_numpy(model)) is not None:
         print(
-            f"posterior by sampling: {f'in NumPy, since {in_words(reason)}' if reason else 'compiled from its NumPy functions'}"
+            f"posterior by sampling: {f'in NumPy, since {reason}' if reason else 'compiled from its NumPy functions'}"
         )
     require_passed(link, check_link(model, outputs, resolution, seed))
 
