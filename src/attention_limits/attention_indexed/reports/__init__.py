@@ -3,6 +3,7 @@
 In reading order:
 
 - check_channel: the checks of one channel
+- compilation: whether its posterior is compiled
 - check_prior: those of a law of S
 - thresholds: thresholds of one layer, in closed form
 
