@@ -27,7 +27,9 @@ def in_numpy(channel: Channel) -> str | None:
 
 
 def of_model(specification: type, model: Mapping, project: Path) -> tuple[str, str] | None:
-    """Name and `in_numpy` of the channel of a user in a `model` of an estimator of the class `specification`; else None.
+    """Name and `in_numpy` of the channel of a user in a `model`, with files below `project`; None where there is none.
+
+    `specification`, the class of the estimator, decides nothing here.
 
     Raises ValueError where there is no such channel.
     """

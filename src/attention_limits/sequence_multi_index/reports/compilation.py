@@ -25,7 +25,9 @@ def in_numpy(link: Link) -> str | None:
 
 
 def of_model(specification: type, model: Mapping, project: Path) -> tuple[str, str] | None:
-    """Name and `in_numpy` of the link of a user in a `model`, for estimators of the class `specification`; else None.
+    """Name and `in_numpy` of the link of a user in a `model`, with files below `project`; None where there is none.
+
+    `specification` is the class of the estimator: one that only runs the link forward samples nothing.
 
     Raises ValueError where there is no such link.
     """
