@@ -81,13 +81,15 @@ def _forget() -> None:
 
 
 def import_anew(files: Mapping[Path, str]) -> bool:
-    """Whether one of the `files` that files of models import has changed since the last call; then all are imported anew.
+    """Whether one of the `files` that files of models import has changed since the last call, or has given way to another file.
 
-    The values are the names of the modules. A file of a model is executed at each call, but Python keeps the modules that it
-    imports.
+    Then all are imported anew. The values are the names of the modules. A file of a model is executed at each call, but Python
+    keeps the modules that it imports.
     """
     contents = {file: file.read_bytes() for file in files}
+    held = {name: getattr(sys.modules.get(name), "__file__", None) for name in files.values()}
     changed = any(_imported.get(file, content) != content for file, content in contents.items())
+    changed = changed or any(held[name] and not file.samefile(held[name]) for file, name in files.items())
     _imported.update(contents)
     if changed:
         for name in files.values():

@@ -15,8 +15,8 @@ from types import FrameType, ModuleType
 class Beside:
     """Finds a module in the folder of the user's file that imports it, where nothing else has found it."""
 
-    # The folder by the name of a module or package that was found in it.
-    folders: dict[str, str] = {}
+    # The folders by the name of a module or package that was found in them.
+    folders: dict[str, set[str]] = {}
 
     @classmethod
     def find_spec(
@@ -26,7 +26,7 @@ class Beside:
         folder = cls._folder(sys._getframe(1)) if path is None else None
         if folder is None or (found := PathFinder.find_spec(fullname, [folder])) is None:
             return None
-        cls.folders[fullname] = folder
+        cls.folders.setdefault(fullname, set()).add(folder)
         return found
 
     @classmethod
@@ -39,11 +39,20 @@ class Beside:
             return None
         folder, base = os.path.split(os.path.abspath(file))
         # `user_files.execute` gives this name.
-        return folder if name == f"user_{os.path.splitext(base)[0]}" else cls.folders.get(name.partition(".")[0])
+        if name == f"user_{os.path.splitext(base)[0]}":
+            return folder
+        places = cls.folders.get(name.partition(".")[0], ())
+        return next((place for place in places if f"{folder}{os.sep}".startswith(f"{place}{os.sep}")), None)
 
 
 def _of_an_import(file: str) -> bool:
     return file.startswith("<frozen importlib") or file == importlib.__file__
+
+
+def forget() -> None:
+    """Find the modules beside files of users anew: files of another folder may mean other ones of the same name."""
+    for name in [name for name in sys.modules if name.partition(".")[0] in Beside.folders]:
+        del sys.modules[name]
 
 
 def install() -> None:

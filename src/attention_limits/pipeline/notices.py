@@ -35,8 +35,9 @@ def report_own_model(
     objects : str
         File that stands in names for objects of the caller; the line leaves it out.
     """
-    module = f"{PACKAGE}.{family}.reports.compilation"
-    if not has_module(module):
+    module, named = f"{PACKAGE}.{family}.reports.compilation", [str(model.get(key)) for key in _CHECKS]
+    # The solvers of a provided model need not import what this module imports.
+    if not has_module(module) or not any(".py:" in name for name in named):
         return
     found = None
     # A model that is refused or fails does so again in the run, which says why.

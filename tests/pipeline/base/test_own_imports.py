@@ -8,6 +8,7 @@ import pytest
 from attention_limits.pipeline.base.errors import SpecError
 from attention_limits.pipeline.base.provenance import imported_files
 from attention_limits.pipeline.base.user_files import execute
+from attention_limits.pipeline.experiments.experiment import load_experiment
 
 
 @pytest.fixture
@@ -113,14 +114,35 @@ def test_circles_end(write):
     assert set(names_of(own, own.parent)) == {"own_circle.py", "own_other_circle.py"}
 
 
-def test_two_modules_of_one_name_are_refused(write):
-    """Python holds one module of a name; the second file would compute with the module beside the first one."""
-    first, second = (write(f"{name}/own.py", "import own_twin\n") for name in "ab")
-    for own in (first, second):
-        write(f"{own.parent.name}/own_twin.py", f"x = {own.parent.name!r}\n")
-    execute(first)
-    assert names_of(first, first.parent) == {"own_twin.py": "own_twin"}
+EXPERIMENT = """\
+title: Own links
+description: A link whose file imports another one.
+model: {link: "{folder}/own.py:gate", noise: 0.1}
+estimators:
+  state_evolution: {grid: {alpha: {values: [2.0]}}, solver: {nodes: 32}}
+"""
+
+
+def test_files_of_two_folders_may_import_modules_of_one_name(write):
+    """Each experiment has its own; a process that loads both reads the right ones."""
+    for folder in "abb":
+        write(f"{folder}/own.py", "from own_twin import gate\n")
+        write(f"{folder}/own_twin.py", f"def gate(h):\n    return h[..., 0, 0] + {ord(folder)}\n")
+        text = EXPERIMENT.replace("{folder}", folder)
+        path = write(f"config/sequence_multi_index/experiments/own_{folder}.yaml", text)
+        made = load_experiment(path)
+        assert [file.parent.name for file in made.estimators["state_evolution"].imported_files] == [folder]
+        assert sys.modules["own_twin"].__file__ == str(path.parents[3] / folder / "own_twin.py")
+
+
+def test_two_modules_of_one_name_in_one_experiment_are_refused(write, monkeypatch):
+    write("a/own.py", "from own_twin import gate\n")
+    for folder in "ab":
+        write(f"{folder}/own_twin.py", "def gate(h):\n    return h[..., 0, 0]\n")
+    path = write("config/sequence_multi_index/experiments/own.yaml", EXPERIMENT.replace("{folder}", "a"))
+    load_experiment(path)
+    monkeypatch.syspath_prepend(str(path.parents[3] / "b"))
     with pytest.raises(
-        SpecError, match=r"b/own.py: imports own_twin, but this process has imported .*a/own_twin.py, not"
+        SpecError, match=r"the module own_twin, which its files import, is .*a/own_twin.py or .*rename one"
     ):
-        imported_files(second)
+        load_experiment(path)

@@ -15,11 +15,10 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
 from importlib import metadata
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from attention_limits.numerics.caches import cache_folder
-from attention_limits.pipeline.base.errors import SpecError
 
 PACKAGE = "attention_limits"
 SOURCE = Path(__file__).parents[2]
@@ -166,8 +165,7 @@ def imported_files(file: Path) -> dict[Path, str]:
     """The files of a user that a file of the user imports, and those that they import, each with the name of its module.
 
     They lie beside the file, or where this process finds them, but not in Python, in installed packages or in this package.
-    Imports inside of functions count. Imports whose name is made at run time are not seen. Raises SpecError where this process
-    holds another module in the place of one beside the file.
+    Imports inside of functions count. Imports whose name is made at run time are not seen.
     """
     file = file.absolute()
     found: dict[Path, str] = {}
@@ -191,7 +189,6 @@ def _own_places(named: str, file: Path) -> Iterator[tuple[str, Path]]:
     # A module in memory may say anything of itself.
     with contextlib.suppress(ImportError, ValueError, AttributeError):
         elsewhere = importlib.util.find_spec(top)
-    _refuse_another(top, beside, file)
     for spec in filter(None, (beside, elsewhere)):
         name, part = top, spec
         for following in [*parts, ""]:
@@ -203,16 +200,6 @@ def _own_places(named: str, file: Path) -> Iterator[tuple[str, Path]]:
             if found is None:
                 break
             part = found
-
-
-def _refuse_another(top: str, beside: ModuleSpec | None, file: Path) -> None:
-    """Raise SpecError if this process has the module `top` from a file of the user other than that `beside` the `file`."""
-    held = getattr(sys.modules.get(top), "__file__", None)
-    if beside is None or not beside.origin or not held or not _of_a_user(held) or os.path.samefile(held, beside.origin):
-        return
-    raise SpecError(
-        [f"{file}: imports {top}, but this process has imported {held}, not {beside.origin}: rename one of them"]
-    )
 
 
 def _of_a_user(file: str) -> bool:

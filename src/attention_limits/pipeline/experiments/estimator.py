@@ -99,8 +99,7 @@ class Estimator:
         """Digest of all code that decides the numbers: the module, the random streams, the data that it reads.
 
         It includes the bytes of required files, of files of the user that they import, and the modules of this package that these
-        files import. Raises ModuleNotFoundError when the estimator has no module, OSError when a required file is missing, and
-        SpecError as `imported_files`.
+        files import. Raises ModuleNotFoundError when the estimator has no module, and OSError when a required file is missing.
         """
         own = code_digest(*self.code_roots, extra_files=self._code_files)
         # Their place on the disk may differ between machines, so only names and contents count.
@@ -124,7 +123,8 @@ class Estimator:
     @functools.cached_property
     def imported_files(self) -> dict[Path, str]:
         """The files of the user that the files of the code import, with the names of their modules."""
-        return {file: name for own in self._code_files for file, name in imported_files(own).items()}
+        there = filter(Path.is_file, self._code_files)
+        return {file: name for own in there for file, name in imported_files(own).items()}
 
     def attributes(self, chunk: Chunk, seed: int) -> dict[str, str]:
         """The attributes that the file of a chunk has if it is current.

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from attention_limits.pipeline import beside
 from attention_limits.pipeline.base.errors import SpecError, allowed_names, did_you_mean, shown
 from attention_limits.pipeline.base.provenance import PACKAGE, has_module
 from attention_limits.pipeline.experiments.estimator import Estimator, Experiment, estimator_module
@@ -135,6 +136,7 @@ def at_scales(
         models, change = _changed(path, asked)
         document, own, found = _with_model(document, models)
     experiments: dict[str, Experiment] = {}
+    beside.forget()
     # Problems that depend on the other keys of the file, not on a value alone.
     between: list[Problem] = []
     for which in scales if not found else ():
@@ -331,7 +333,8 @@ def _between_keys(experiment: Experiment) -> list[Problem]:
     found: list[Problem] = []
     for section, estimators in zip(SECTIONS, (experiment.data, experiment.estimators), strict=True):
         for name, estimator in estimators.items():
-            wrong = [*_points_without_data(estimator), *estimator.specification.cross_checks(estimator)]
+            wrong = [*_points_without_data(estimator), *_twins(estimator)]
+            wrong += estimator.specification.cross_checks(estimator)
             found += [(tuple(keys) if keys[:1] == ("model",) else (section, name, *keys), text) for keys, text in wrong]
     return list(dict.fromkeys(found))
 
@@ -377,6 +380,17 @@ def _axis(axis) -> tuple[list[float], list[Problem]]:
         return ([], wrong) if wrong else (axis_values(axis), [])
     except ValueError as error:
         return [], [((), str(error))]
+
+
+def _twins(estimator: Estimator) -> list[Problem]:
+    """Two files of the user that its files import by one name: Python holds one module of a name."""
+    first: dict[str, Path] = {}
+    found: list[Problem] = []
+    for file, name in estimator.imported_files.items():
+        other = first.setdefault(name, file)
+        if not file.samefile(other):
+            found.append((("model",), f"the module {name}, which its files import, is {other} or {file}; rename one"))
+    return found
 
 
 def _points_without_data(estimator: Estimator) -> list[Problem]:
