@@ -87,9 +87,9 @@ def import_anew(files: Mapping[Path, str]) -> bool:
     keeps the modules that it imports.
     """
     contents = {file: file.read_bytes() for file in files}
-    held = {name: getattr(sys.modules.get(name), "__file__", None) for name in files.values()}
+    held = {file: getattr(sys.modules.get(name), "__file__", None) or file for file, name in files.items()}
     changed = any(_imported.get(file, content) != content for file, content in contents.items())
-    changed = changed or any(held[name] and not file.samefile(held[name]) for file, name in files.items())
+    changed = changed or any(not file.samefile(place) for file, place in held.items())
     _imported.update(contents)
     if changed:
         for name in files.values():
