@@ -59,3 +59,14 @@ def test_thresholds_read_an_edit(edit):
     first = value()
     edit("SCALE = 0.500\n")
     assert value() > 1.1 * first
+
+
+def test_installed_modules_stay(edit, tmp_path):
+    """A file with their name beside the link does not take their place."""
+    edit("SCALE = 1.0\n")
+    (tmp_path / "numpy.py").write_text("raise SystemExit\n")
+    before = sys.modules["numpy"]
+    overlap()
+    (tmp_path / "numpy.py").write_text("raise SystemExit(1)\n")
+    overlap()
+    assert sys.modules["numpy"] is before

@@ -17,6 +17,7 @@ import numpy as np
 
 from attention_limits.pipeline.base.arguments import require
 from attention_limits.pipeline.base.errors import SpecError, without_long_words
+from attention_limits.pipeline.base.provenance import of_a_user
 
 # The key of a model that names its output function, and the family whose module `thresholds` answers.
 FAMILIES = {"link": "sequence_multi_index", "channel": "attention_indexed"}
@@ -87,13 +88,15 @@ def import_anew(files: Mapping[Path, str]) -> bool:
     keeps the modules that it imports.
     """
     contents = {file: file.read_bytes() for file in files}
-    held = {file: getattr(sys.modules.get(name), "__file__", None) or file for file, name in files.items()}
+    places = {name: getattr(sys.modules.get(name), "__file__", None) for name in files.values()}
+    # An installed module comes before one of the same name beside the file.
+    held = {name: place for name, place in places.items() if place and of_a_user(place)}
     changed = any(_imported.get(file, content) != content for file, content in contents.items())
-    changed = changed or any(not file.samefile(place) for file, place in held.items())
+    changed = changed or any(not file.samefile(held[name]) for file, name in files.items() if name in held)
     _imported.update(contents)
     if changed:
-        for name in files.values():
-            sys.modules.pop(name, None)
+        for name in held:
+            del sys.modules[name]
         importlib.invalidate_caches()
         _forget()
     return changed

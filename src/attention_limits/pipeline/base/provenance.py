@@ -192,7 +192,7 @@ def _own_places(named: str, file: Path) -> Iterator[tuple[str, Path]]:
     for spec in filter(None, (beside, elsewhere)):
         name, part = top, spec
         for following in [*parts, ""]:
-            if part.has_location and part.origin and _of_a_user(part.origin):
+            if part.has_location and part.origin and of_a_user(part.origin):
                 yield name, Path(part.origin).absolute()
             name = f"{name}.{following}"
             below = part.submodule_search_locations
@@ -202,7 +202,7 @@ def _own_places(named: str, file: Path) -> Iterator[tuple[str, Path]]:
             part = found
 
 
-def _of_a_user(file: str) -> bool:
+def of_a_user(file: str) -> bool:
     """Whether a file exists outside of Python, of installed packages, and of this package."""
     if _INSTALLED & {*Path(file).parts, *Path(os.path.realpath(file)).parts}:
         return False
