@@ -43,7 +43,7 @@ _SMI, _SSI = "sequence_multi_index", "sequence_single_index"
 CASES = (
     Case(f"{_AIM}.state_evolution", "fig2_right_tokens2", "points of alpha", "mmse_error"),
     Case(f"{_AIM}.state_evolution", "fig2_right_tokens2", "tokens", "mmse_error"),
-    Case(f"{_AIM}.phase_comparison", "phases_size", "points of alpha", "mmse_error"),
+    Case(f"{_AIM}.phase_comparison", "phases_size", "points of alpha", "algorithmic_threshold_error"),
     Case(f"{_AIM}.small_width_limit", "fig5_small_width", "points of rescaled_alpha", "mmse_error", {"ratio": 0.5}),
     Case(f"{_AIM}.denoising", "denoising", "points of denoising_noise", None, {"ratio": 0.5}),
     Case(f"{_AIM}.matrix_amp", "fig2_right_tokens2", "dimension", "converged", {"alpha": 0.1, "max_iterations": 20}),

@@ -26,7 +26,7 @@ sys.path.append(str(ROOT / "tools"))
 RESULTS = Path(__file__).parent / "sizes.json"
 # CPU seconds and MB of one size.
 MOST_SECONDS, MOST_MEMORY = 600.0, 20_000.0
-# The process of one size: it computes the cube, and prints the largest value of the variable of the error.
+# The process of one size: it computes the cube, and prints the largest value of the variable of the error, or the mean of a flag.
 PROGRAM = """
 import json, sys
 import numpy as np
@@ -36,7 +36,7 @@ cube = al.compute(**request)
 if name:
     values = np.asarray(cube[name].values, dtype=float).ravel()
     values = values[np.isfinite(values)]
-    flag = cube[name].dtype == bool or cube[name].attrs.get("units") == "flag"
+    flag = name.endswith(("converged", "resolved", "escaped", "finite"))
     print(json.dumps({"flag": bool(flag), "value": float(values.mean() if flag else abs(values).max()) if values.size else None}))
 """
 # The point of the start of the program: a closed formula.
@@ -126,10 +126,11 @@ def fits(found, size, start):
     if len(found) < 2:
         return True
     (small, less), (large, more) = found[-2:]
-    for key, base, most in (("seconds", start["seconds"], MOST_SECONDS), ("memory", start["memory"], MOST_MEMORY)):
-        lower, upper = (max(row[key] - base, 0.1) for row in (less, more))
+    # Half a second and 50 MB are the scatter of the start.
+    for key, scatter, most in (("seconds", 0.5, MOST_SECONDS), ("memory", 50.0, MOST_MEMORY)):
+        lower, upper = (max(row[key] - start[key], scatter) for row in (less, more))
         exponent = max(math.log(upper / lower) / math.log(large / small), 0.0)
-        if base + upper * (size / large) ** exponent > most:
+        if start[key] + upper * (size / large) ** exponent > most:
             return False
     return True
 
