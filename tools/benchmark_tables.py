@@ -76,12 +76,12 @@ def sizes_table(text):
 def exponent(sizes, start, key):
     """That of a power of the size, between the last two sizes, without the start of the program; None where too little is left.
 
-    An estimator imports up to a second and 100 MB more than the closed formula whose start is known.
+    An estimator imports a second and 100 MB more than the closed formula whose start is known.
     """
     if len(sizes) < 2:
         return None
     less, more = (size[key] - start[key] for size in sizes[-2:])
-    least = {"seconds": 1.0, "memory": 100.0}[key]
+    least = {"seconds": 2.0, "memory": 100.0}[key]
     return math.log(more / less) / math.log(sizes[-1]["size"] / sizes[-2]["size"]) if less > least else None
 
 
@@ -96,13 +96,16 @@ def _at_ten_times(row):
     # One key allows 2 001, not 2 010.
     if last["size"] >= 0.99 * target:
         return "measured"
+    limit = f"; {row['limit']}" if row["limit"] else ""
     cost = {}
     for key in ("seconds", "memory"):
         power = exponent(row["sizes"], row["start"], key)
+        if power is None and key == "seconds":
+            return f"too short to extrapolate{limit}"
+        # Memory that does not show its growth beside that of the program stays.
         grown = (last[key] - row["start"][key]) * (target / last["size"]) ** (power or 0.0)
         cost[key] = row["start"][key] + max(grown, 0.0)
     time = f"{cost['seconds'] / 3600:.2g} h" if cost["seconds"] > 3600 else f"{cost['seconds'] / 60:.2g} min"
-    limit = f"; {row['limit']}" if row["limit"] else ""
     return f"extrapolated: {time}, {cost['memory'] / 1000:.2g} GB{limit}"
 
 
