@@ -45,13 +45,18 @@ def draw(cubes):
 def numbers(cubes):
     """Of gradient descent on the data that GAMP reads too: mean cosine of layer 1 at the end with the most samples.
 
-    With the fewest: training error, of the start where it is smallest, and generalisation error.
+    With the fewest: mean cosines at the end, training error, of the start where it is smallest, and generalisation error.
     """
     common = cubes["fig2_common"]
-    part = present(common.isel(alpha=-1).cosine_by_batch.sel(layer=1), "batch")
     few = common.isel(alpha=0)
+
+    def end(part, layer):
+        return float(np.abs(present(part.cosine_by_batch.sel(layer=layer), "batch").isel(batch=-1)).mean())
+
     return {
-        "descent_1": float(np.abs(part.isel(batch=-1)).mean()),
+        "descent_1": end(common.isel(alpha=-1), 1),
+        "few_1": end(few, 1),
+        "few_2": end(few, 2),
         "training": float(few.training_error_of_start.min("start").mean("replica")),
         "fresh": float(few.error_plug_in.sel(estimator="batch_reuse_sgd").mean("replica")),
     }

@@ -30,7 +30,10 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """Largest mean change of an overlap in one step, with both channels; steps of the iteration, and where it is at 0.9."""
+    """Largest mean change of an overlap in one step, with both channels.
+
+    Steps of the iteration; the largest overlap at its end at alpha = 0.9, the least and the largest at 1.2.
+    """
     found = {}
     for channel in _CHANNELS:
         changes = [
@@ -40,8 +43,13 @@ def numbers(cubes):
         ]
         found[channel] = float(np.nanmax(np.concatenate(changes)))
     path = cubes["fig1_published_iteration"].overlap_trajectory.sel(layer=1, layer_star=1)
-    early = path.sel(alpha=0.9, method="nearest").isel(iteration=-1)
-    return found | {"steps": float(path.iteration.max()), "early": float(early.max())}
+    early, late = (path.sel(alpha=alpha, method="nearest").isel(iteration=-1) for alpha in (0.9, 1.2))
+    return found | {
+        "steps": float(path.iteration.max()),
+        "early": float(early.max()),
+        "late_least": float(late.min()),
+        "late_most": float(late.max()),
+    }
 
 
 def _change(cube, layer, shown):

@@ -52,17 +52,23 @@ def _whole(axes, cube, head):
 
 
 def numbers(cubes):
-    """The dimension of the data; by how much GAMP lies below the theory of the first head at most, and at which alpha."""
+    """The dimension of the data; where GAMP differs most from the theory of the first head: difference, its error, alpha."""
     cube, pair = cubes["heads_split"], {"layer": 1, "layer_star": 1, "drop": True}
     theory, gamp = (cube.sel(estimator=name) for name in ("state_evolution", "gamp"))
-    line, relative = (
+    (line, width), (relative, error) = (
         sound_mean(
             values.sel(**pair).transpose("alpha", "replica"), passed(part, "overlap").transpose("alpha", "replica")
-        )[0]
+        )[:2]
         for part, values in ((theory, theory.overlap), (gamp, gamp.overlap / gamp.teacher_norm))
     )
     alpha, known = cube.alpha.values, np.isfinite(line)
-    below = np.interp(alpha, alpha[known], line[known], left=np.nan, right=np.nan) - relative if known.any() else line
-    place = int(np.nanargmax(below)) if np.isfinite(below).any() else 0
-    dimension = specifications(cube)["gamp"]["solver"]["dimension"]
-    return {"dimension": dimension, "below": float(below[place]), "below_alpha": float(alpha[place])}
+    if known.any():
+        line, width = (np.interp(alpha, alpha[known], part[known], left=np.nan, right=np.nan) for part in (line, width))
+    apart = relative - line
+    place = int(np.nanargmax(np.abs(apart))) if np.isfinite(apart).any() else 0
+    return {
+        "dimension": specifications(cube)["gamp"]["solver"]["dimension"],
+        "apart": float(apart[place]),
+        "apart_error": float(np.hypot(width, error)[place]),
+        "apart_alpha": float(alpha[place]),
+    }

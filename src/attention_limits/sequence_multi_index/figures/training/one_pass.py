@@ -53,7 +53,8 @@ def draw(cubes):
 def numbers(cubes):
     """Thresholds of GAMP; the least and the largest ratio of the learning times of both layers, of all paths.
 
-    The largest factor between flow and simulation; the number of starts; the change of the times of the flow with the nodes.
+    The largest factor between flow and simulation; the number of starts, and of simulations that end before layer 1 is learned;
+    the change of the times of the flow with the nodes.
     """
     cube = _first(cubes)
     flow = cube.learning_time.where(_sound(cube)).sel(layer=[1, 2]).transpose("layer", "replica").values
@@ -63,6 +64,7 @@ def numbers(cubes):
     ends |= {
         "apart": float(np.exp(np.fmax.reduce(np.abs(np.log(flow / simulated)), axis=None))),
         "starts": flow.shape[1],
+        "late": int(np.isnan(simulated[0]).sum()),
     }
     changes = cube.learning_time_node_error.where(_sound(cube))
     ends |= {f"change_{layer}": float(changes.sel(layer=layer).max()) for layer in (1, 2)}
