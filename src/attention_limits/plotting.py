@@ -63,7 +63,7 @@ FLAGGED_ID, ONE_REPLICA = "flagged", "one replica, fails a flag"
 # One that passes, where most others fail or lie on the other side of a jump: a square.
 NO_MEAN = "one replica of a point without mean"
 # Of a line through the points of a coarse grid: it only joins them.
-DOTS = {"marker": ".", "markersize": 4}
+DOTS = {"marker": ".", "markersize": 5}
 # Points; at the size of the others one would not see that a star is one.
 _SIZES = {"*": 7}
 # Of the triangles of thresholds, and what they cover, as a fraction of the axes.

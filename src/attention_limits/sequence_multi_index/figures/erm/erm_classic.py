@@ -5,7 +5,6 @@ import numpy as np
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     BLUE,
-    DOTS,
     GREEN,
     KEY,
     MIDDLE,
@@ -37,7 +36,7 @@ def draw(cubes):
             for axes, values in zip(panels, _curves(theory, 1.0), strict=True):
                 shown = present(values)
                 reached = passed(theory, "overlap").sel(alpha=shown.alpha).values
-                curve(axes, shown.alpha.values, shown.values, color, None, style, reached, **DOTS)
+                curve(axes, shown.alpha.values, shown.values, color, None, style, reached)
             if "estimator" in here.dims:
                 _draw_points(
                     panels, here.sel(estimator="erm_minimisation"), color, f"L-BFGS, {loss}, $\\lambda={ridge:g}$"

@@ -1,5 +1,7 @@
 """Semantic solution of empirical risk minimisation for both positional targets of Cui et al. 2024."""
 
+import itertools
+
 import numpy as np
 
 from attention_limits.pipeline.cubes.readings import passed, specifications
@@ -73,16 +75,17 @@ def _only(array):
 
 
 def numbers(cubes):
-    """The largest distance of the overlap of a data point from its line, in standard errors of both, and its alpha."""
-    found = {"off": np.nan, "off_alpha": np.nan}
-    for name in TARGETS:
+    """The largest distance of a data point from its line in both panels, in standard errors of both, its alpha and its data sets."""
+    found = {"off": np.nan, "off_alpha": np.nan, "sets": np.nan}
+    for name, variable in itertools.product(TARGETS, ("overlap", "test_loss")):
         lines, fits = (cubes[name].sel(estimator=f"erm_{method}") for method in ("state_evolution", "minimisation"))
         (theory, own), (simulated, scatter) = (
-            sound_mean(abs(_only(part.overlap)).transpose("alpha", "replica"), passed(part, "overlap"))[:2]
+            sound_mean(abs(_only(part[variable])).transpose("alpha", "replica"), passed(part, "overlap"))[:2]
             for part in (lines, fits)
         )
         distance = np.abs(simulated - theory) / np.hypot(own, scatter)
         if np.isfinite(distance).any() and not found["off"] >= np.nanmax(distance):
             place = int(np.nanargmax(distance))
-            found = {"off": float(distance[place]), "off_alpha": float(cubes[name].alpha[place])}
-    return found
+            sets = passed(fits, "overlap").sel(alpha=cubes[name].alpha[place]).sum()
+            found = {"off": distance[place], "off_alpha": cubes[name].alpha[place], "sets": sets}
+    return {key: float(value) for key, value in found.items()}
