@@ -75,7 +75,7 @@ def _only(array):
 
 
 def numbers(cubes):
-    """The largest distance of a data point from its line in both panels, in standard errors of both, its alpha and its data sets."""
+    """The largest distance of a data point from its line, overlap or error, in standard errors; its alpha; its data sets."""
     found = {"off": np.nan, "off_alpha": np.nan, "sets": np.nan}
     for name, variable in itertools.product(TARGETS, ("overlap", "test_loss")):
         lines, fits = (cubes[name].sel(estimator=f"erm_{method}") for method in ("state_evolution", "minimisation"))
