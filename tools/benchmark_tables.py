@@ -4,6 +4,8 @@ import json
 import math
 import re
 
+from attention_limits.pipeline.base.files import write_text
+
 
 def speed_table(benchmarks):
     """Baseline, ours and ratio from the table of docs/benchmarks.md; of rows that differ only in numbers, the first one.
@@ -47,7 +49,7 @@ def write_sizes(root):
     """Write the table of sizes into docs/speed.md of the folder `root`."""
     page = root / "docs" / "speed.md"
     table = sizes_table((root / "benchmarks" / "sizes.json").read_text(encoding="utf-8"))
-    page.write_text(in_block(page.read_text(encoding="utf-8"), "sizes", table), encoding="utf-8")
+    write_text(page, in_block(page.read_text(encoding="utf-8"), "sizes", table))
 
 
 def sizes_table(text):
