@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from attention_limits.pipeline.base.files import write_text
 from attention_limits.pipeline.experiments.experiment import load_experiment
 from run import THREAD_VARIABLES, processor
 from size_cases import CASES
@@ -31,13 +32,14 @@ PROGRAM = """
 import json, sys
 import numpy as np
 import attention_limits as al
+from attention_limits.pipeline.cubes.cube_bytes import is_flag
 request, name = json.loads(sys.argv[1]), sys.argv[2]
 cube = al.compute(**request)
 if name:
     values = np.asarray(cube[name].values, dtype=float).ravel()
     values = values[np.isfinite(values)]
-    flag = name.endswith(("converged", "resolved", "escaped", "finite"))
-    print(json.dumps({"flag": bool(flag), "value": float(values.mean() if flag else abs(values).max()) if values.size else None}))
+    flag = is_flag(name)
+    print(json.dumps({"flag": flag, "value": float(values.mean() if flag else abs(values).max()) if values.size else None}))
 """
 # The point of the start of the program: a closed formula.
 START = {"estimator": "sequence_single_index.phase_lines", "grid": {"a": [1.0]}}
@@ -178,7 +180,7 @@ def main():
             print(f"  {problem}", file=sys.stderr, flush=True)
             continue
         ordered = {case.name: results[case.name] for case in CASES if case.name in results}
-        RESULTS.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_text(RESULTS, json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
     benchmark_tables.write_sizes(ROOT)
 
 

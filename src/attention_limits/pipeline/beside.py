@@ -1,4 +1,4 @@
-"""A Python file of a user imports a module beside it by its plain name, in each process.
+"""Lets a Python file of a user import modules from its own folder, in each process.
 
 The path of a job holds no folder of the user, so that no file there takes the place of a package. Here too, modules of Python, of
 installed packages and of PYTHONPATH come first. `base.provenance.imported_files` lists what a file imports.
@@ -31,7 +31,7 @@ class Beside:
 
     @classmethod
     def _folder(cls, frame: FrameType | None) -> str | None:
-        """The folder of the file of a user whose code, or that of a module beside it, runs in this frame of an import."""
+        """The folder of the user's file that imports in this frame, itself or through a module in its folder; else None."""
         while frame is not None and _of_an_import(frame.f_code.co_filename):
             frame = frame.f_back
         name, file = (frame.f_globals.get(key) for key in ("__name__", "__file__")) if frame else ("", "")
@@ -51,6 +51,8 @@ def _of_an_import(file: str) -> bool:
 
 def forget() -> None:
     """Find the modules beside files of users anew: files of another folder may mean other ones of the same name."""
+    if not Beside.folders:
+        return
     for name in [name for name in sys.modules if name.partition(".")[0] in Beside.folders]:
         del sys.modules[name]
 

@@ -60,6 +60,6 @@ def report_own_models(estimator: Estimator, objects: str = "") -> None:
     if estimator.is_data:
         return
     scanned = {key: values for key, values in estimator.grid.items() if key in fields(estimator.specification, "model")}
-    for place in (0, -1):
+    for place in (0, -1) if scanned else (0,):
         model = {**estimator.model, **{key: values[place] for key, values in scanned.items()}}
         report_own_model(estimator.family, estimator.specification, model, estimator.project, objects)
