@@ -41,7 +41,8 @@ MEANINGS = {
     r"(limit of many starts)": {"limit of many starts": COLORS["average"]},
     r"(?:^|, )(best \$\\lambda)": {"best $\\lambda": COLORS["best"]},
 }
-# What a run got and did, whether it has settled or not; `hamming` and `beta` are where a sampler is, on its target or beside it.
+# Variables that are right for each run, settled or not: its samples and iterations, and the distance and inverse temperature that
+# a sampler has reached (`hamming`, `beta`).
 COUNTS = {"iterations", "realised_alpha", "hamming", "beta"}
 
 

@@ -66,7 +66,8 @@ def test_a_function_of_the_same_name_is_another_target():
         return float(cube.test_loss.item())
 
     line, parabola = trained(False), trained(True)
-    # A line fits a line up to the noise, and h^2 with an error above its variance of 2, half of which the loss counts.
+    # A linear student fits the linear target up to the noise. It cannot fit h^2, whose variance is 2; the loss is half of the
+    # squared error.
     assert line < 0.5 < parabola
 
 

@@ -24,8 +24,8 @@ FAMILIES = {"link": "sequence_multi_index", "channel": "attention_indexed"}
 _OBJECTS: dict[str, Any] = {}
 # This file, which stands for each object in the place of a file of the user.
 OBJECTS = __file__
-# What a process remembers of a model by the bytes of the user's file, or by the function itself. This file stays as it is when
-# the caller gives another object of the same name, and a function stays the same object when a variable that it reads changes.
+# Functions that remember a model, by the bytes of the user's file or by the function itself. Both stay equal when the caller
+# gives another object of the same name (the file is this one), and when a variable changes that the function reads.
 REMEMBERED = (
     "attention_indexed.schema.checks._channel_problems",
     "sequence_multi_index.erm.task._task",

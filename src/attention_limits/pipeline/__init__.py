@@ -4,5 +4,5 @@
 - experiments/: keys, grids, experiments, figures, the project
 - cubes/: points, chunks, cubes, readings
 - audit, checks: published numbers and ours; named checks of an object
-- beside, notices: a file of a user imports modules beside it; a line where a model of a user is not compiled
+- beside, notices: imports from the folder of a user's file; a line for each model of a user that is not compiled
 """

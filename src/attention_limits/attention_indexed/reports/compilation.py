@@ -16,7 +16,7 @@ COMPARED = 32
 
 
 def in_numpy(channel: Channel) -> str | None:
-    """Why the posterior of a channel is sampled in NumPy, in words; empty if it is compiled, None if there is nothing to sample.
+    """Why the program samples the posterior of a channel in NumPy. Empty if the channel is compiled, None if nothing is sampled.
 
     A likelihood is compiled once in a process: a run that follows, with another object of the same code, takes milliseconds.
     """

@@ -24,7 +24,7 @@ _WORDS = (
 
 
 def in_words(reason: str) -> str:
-    """A `reason` of `loop_or_reason`, or a message of JAX in it, in words; as it is where none are known."""
+    """A `reason` of `loop_or_reason`, or the message of JAX in it, for the author of the function; others do not change."""
     for pattern, words in _WORDS:
         found = re.search(pattern, reason)
         if found:

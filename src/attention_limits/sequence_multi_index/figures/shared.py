@@ -18,8 +18,8 @@ _EXACT = 0.99
 def jump_to_recovery(overlap):
     """Alpha in the middle of the step of its grid in which an `overlap` (alpha, replica) jumps to exact recovery, or NaN.
 
-    Only of links that recover in a jump, such as phase retrieval: the grid does not tell a jump from a steep rise. The first
-    replica decides: where the others jump later, the curve has no mean beyond the jump.
+    Only of links that recover in a jump, such as phase retrieval: a grid cannot distinguish a jump from a steep rise. The
+    first replica decides: where the others jump later, the curve has no mean beyond the jump.
     """
     known = (overlap > _EXACT).any("replica").values
     if known[0] or not known.any():

@@ -11,7 +11,7 @@ from attention_limits.sequence_multi_index.links.loading import code_file, load_
 
 
 def in_numpy(link: Link) -> str | None:
-    """Why the posterior of a link is sampled in NumPy, in words; empty if it is compiled, None if there is nothing to sample.
+    """Why the program samples the posterior of a link in NumPy. Empty if the link is compiled, None if nothing is sampled.
 
     A link is compiled once in a process: a run that follows, with another object of the same code, takes milliseconds.
     """
