@@ -23,6 +23,9 @@ NOT_CONVERGED = "one replica, not converged"
 NOT_FITTED = "one replica, does not fit its data"
 # A start of gradient descent fits its data where the training error falls below this fraction of that of the first record.
 _FITTED = 1e-3
+# Words of the axes.
+SAMPLES = r"samples $\alpha = n/d^2$"
+SAMPLES_PER_WIDTH = r"samples per dimension and width $\bar\alpha = n/(dr)$"
 ESTIMATION = r"error $\|S - \hat S\|_F^2/d$"
 GENERALISATION = r"generalisation error $E\,\|f(h) - \hat f\|_F^2$"
 

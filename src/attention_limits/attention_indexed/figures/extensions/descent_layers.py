@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.figures.shared import setting
+from attention_limits.attention_indexed.figures.shared import SAMPLES, setting
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     COLORS,
@@ -35,7 +35,7 @@ def draw(cubes):
         axes.axhline(1.0, color=KEY, linewidth=0.8, linestyle=":", zorder=0)
         dimension = setting(cube, "layers_descent", "dimension")
         axes.set(
-            title=f"{layers} layers, $d = {dimension}$", xlabel=r"samples per squared dimension $\alpha = n/d^2$",
+            title=f"{layers} layers, $d = {dimension}$", xlabel=SAMPLES,
             xlim=(0, 1.25 * float(cube.recovery_threshold.max())), yscale="log",
         )  # fmt: skip
     _theory(panels[0], cubes["two_layers"].sel(estimator="two_layers_state_evolution"))

@@ -6,6 +6,8 @@ from attention_limits.attention_indexed.figures.papers.published import HARDMAX_
 from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
     GENERALISATION,
+    SAMPLES,
+    SAMPLES_PER_WIDTH,
     amp,
     amp_key,
     error_of_scale,
@@ -65,13 +67,13 @@ def _draw_outputs(panels, two, cube):
     ratio = 0.5
     output_theory(panels[0], two, BAYES)
     amp(panels[0], two, AMP, variable="error_bayes")
-    panels[0].set(xlabel=r"samples $\alpha = n/d^2$", ylabel=GENERALISATION, xlim=(0.02, 20))
+    panels[0].set(xlabel=SAMPLES, ylabel=GENERALISATION, xlim=(0.02, 20))
     for tokens in cube.tokens.values:
         color, marker = TOKENS[int(tokens)]
         output_theory(panels[1], cube.sel(tokens=tokens), color, scale=1.0 / ratio)
         amp(panels[1], cube.sel(tokens=tokens), color, scale=1.0 / ratio, marker=marker, variable="error_bayes")
         panels[1].plot([], [], color=color, label=rf"$M = {tokens:g}$, $\rho = {ratio}$")
-    panels[1].set(xlabel=r"samples per dimension and width $\bar\alpha = n/(dr)$", xlim=(0.05, 20))
+    panels[1].set(xlabel=SAMPLES_PER_WIDTH, xlim=(0.05, 20))
     output_key(panels[0])
     for axes in panels:
         axes.set(xscale="log", yscale="log")
@@ -98,7 +100,7 @@ def _draw_two_tokens(axes, cube, code):
     published_points(axes, *HARDMAX_CURVES[0.5].T, label="published state evolution")
     published_points(axes, *HARDMAX_AMP[0.5].T, label="published AMP (standard deviation)")
     axes.set(
-        xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$", ylabel=ESTIMATION,
+        xscale="log", yscale="log", xlabel=SAMPLES, ylabel=ESTIMATION,
         xlim=(0.02, 20), ylim=(2e-4, 1.5), title=r"$M = 2$, $\rho = 0.5$",
     )  # fmt: skip
     axes.legend(loc="lower left")
@@ -128,7 +130,7 @@ def _draw_tokens(axes, cube, limit):
     axes.plot([], [], "--", color=KEY, label=r"$\rho = 0.5$")
     amp_key(axes, cube)
     axes.set(
-        xscale="log", yscale="log", xlabel=r"samples per dimension and width $\bar\alpha = n/(dr)$", xlim=(0.05, 20),
+        xscale="log", yscale="log", xlabel=SAMPLES_PER_WIDTH, xlim=(0.05, 20),
         ylim=(2e-4, 1.5), title="two to five tokens",
     )  # fmt: skip
     axes.legend(loc="lower left")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.figures.shared import model
+from attention_limits.attention_indexed.figures.shared import SAMPLES, model
 from attention_limits.attention_indexed.readings import mean_of_passed
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
@@ -41,7 +41,7 @@ def draw(cubes):
     for ax, (name, title) in zip(axes, _PANELS.items(), strict=True):
         cube = cubes[name]
         _theory(ax, cube)
-        ax.set(title=title, xlabel=r"samples per squared dimension $\alpha = n/d^2$")
+        ax.set(title=title, xlabel=SAMPLES)
         recovery = float(np.nanmax(cube.recovery_threshold))
         if np.isfinite(recovery):
             mark_threshold(ax, recovery, COLORS["bayes"])

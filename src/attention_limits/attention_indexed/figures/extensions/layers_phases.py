@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.figures.shared import NOT_CONVERGED, model, setting
+from attention_limits.attention_indexed.figures.shared import NOT_CONVERGED, SAMPLES_PER_WIDTH, model, setting
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
     BLUE,
@@ -31,7 +31,6 @@ SHOWN = (0.001, 0.01, 0.02, 0.05)
 STARTS = {"uninformed": "o", "informed": "D"}
 # An alpha of AMP in the hard phase.
 _HARD = 0.0628
-RESCALED = r"samples per dimension and width $\bar\alpha = n/(dr)$"
 
 
 @house_style
@@ -42,7 +41,7 @@ def draw(cubes):
     _draw_fixed_points(right, cubes["layers_phases"])
     _draw_messages(right, cubes["layers_phases_amp"])
     right.set(
-        xlabel=RESCALED, ylabel=r"error of layer 1, $\|S_1 - \hat S_1\|_F^2/d$", xlim=(2.0, 5.0),
+        xlabel=SAMPLES_PER_WIDTH, ylabel=r"error of layer 1, $\|S_1 - \hat S_1\|_F^2/d$", xlim=(2.0, 5.0),
         ylim=(0.0, max(1.05, right.get_ylim()[1])),
     )  # fmt: skip
     legend_below(figure, (left, right))
@@ -92,7 +91,7 @@ def _draw_thresholds(axes, cube):
     if last < ratio[-1]:
         place = np.sqrt(last * ratio[-1]), np.mean(axes.get_ylim())
         axes.text(*place, "one fixed point", rotation=90, ha="center", va="center", fontsize=7.5)
-    axes.set(xscale="log", xlabel=r"width ratio $\rho = r/d$", ylabel=RESCALED, xlim=(ratio[0], ratio[-1]))
+    axes.set(xscale="log", xlabel=r"width ratio $\rho = r/d$", ylabel=SAMPLES_PER_WIDTH, xlim=(ratio[0], ratio[-1]))
 
 
 def _draw_fixed_points(axes, cube):

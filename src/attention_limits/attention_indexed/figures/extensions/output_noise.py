@@ -5,6 +5,7 @@ import numpy as np
 from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
     GENERALISATION,
+    SAMPLES,
     amp,
     amp_key,
     excess,
@@ -49,7 +50,7 @@ def draw(cubes):
     output_key(right, "b")
     right.fill_between([], [], [], color=KEY, alpha=0.3, linewidth=0, label="two standard errors of the theory")
     for axes, label in ((left, ESTIMATION), (right, GENERALISATION)):
-        axes.set(xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$", ylabel=label)
+        axes.set(xscale="log", yscale="log", xlabel=SAMPLES, ylabel=label)
     left.set(ylim=(1e-2, 1.5), title=r"softmax, $M = 2$, $\rho = 0.5$")
     right.set(ylim=(2e-4, None))
     legend_below(figure, (left, right))

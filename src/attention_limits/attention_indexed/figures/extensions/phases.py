@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.figures.shared import ESTIMATION
+from attention_limits.attention_indexed.figures.shared import ESTIMATION, SAMPLES
 from attention_limits.plotting import COLORS, HARD_COLOR, MIDDLE, house_style, legend_below, new_figure
 
 _CUBES = {
@@ -67,4 +67,4 @@ def _entropies(axes, cube):
         axes.plot(cube.alpha, values, color=color, label=label)
         axes.fill_between(cube.alpha, values - error, values + error, color=color, alpha=0.3, linewidth=0)
     axes.axhline(0.0, color="0.6", linewidth=0.6)
-    axes.set(xlabel=r"samples $\alpha = n/d^2$", ylim=(-0.008, 0.022))
+    axes.set(xlabel=SAMPLES, ylim=(-0.008, 0.022))

@@ -7,6 +7,7 @@ from attention_limits.attention_indexed.figures.shared import (
     FLOOR,
     NOT_CONVERGED,
     NOT_FITTED,
+    SAMPLES,
     fitted,
     setting,
     theory,
@@ -73,9 +74,7 @@ def draw(cubes):
     whole.set(ylabel=ESTIMATION, title="error of $S$")
     split.set(ylabel="error of the part", title="error of each part of $S$")
     for axes in panels:
-        axes.set(
-            xlabel=r"samples per squared dimension $\alpha = n/d^2$", xlim=(0, float(line.alpha[-1])), ylim=(0, None)
-        )
+        axes.set(xlabel=SAMPLES, xlim=(0, float(line.alpha[-1])), ylim=(0, None))
     legend_below(figure, panels, ncols=3)
     return figure
 

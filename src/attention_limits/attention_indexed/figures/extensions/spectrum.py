@@ -4,6 +4,7 @@ import numpy as np
 
 from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
+    SAMPLES,
     amp,
     amp_key,
     excess,
@@ -30,7 +31,7 @@ def draw(cubes):
         mark_threshold(left, threshold(part, ratio), color)
     amp_key(left, cube)
     mark_threshold(left, np.nan, KEY, label="exact recovery")
-    left.set(xlabel=r"samples $\alpha = n/d^2$", ylabel=ESTIMATION, ylim=(0, 1.08), xlim=(0, float(cube.alpha.max())))
+    left.set(xlabel=SAMPLES, ylabel=ESTIMATION, ylim=(0, 1.08), xlim=(0, float(cube.alpha.max())))
     left.legend(loc="upper right")
     _draw_eigenvalues(right, cube)
     return figure

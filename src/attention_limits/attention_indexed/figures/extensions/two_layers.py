@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_limits.attention_indexed.figures.shared import FLOOR, GENERALISATION, output_key
+from attention_limits.attention_indexed.figures.shared import FLOOR, GENERALISATION, SAMPLES, output_key
 from attention_limits.numerics.probability.statistics import mean_and_error
 from attention_limits.pipeline.cubes.readings import passed
 from attention_limits.plotting import (
@@ -37,7 +37,7 @@ def draw(cubes):
     for axes in (left, right):
         label = rf"exact recovery, $\alpha = {recovery:g}$" if axes is left else None
         mark_threshold(axes, recovery, COLORS["bayes"], label=label)
-        axes.set(xlabel=r"samples per squared dimension $\alpha = n/d^2$", xlim=(0, end), ylim=(0, None))
+        axes.set(xlabel=SAMPLES, xlim=(0, end), ylim=(0, None))
     legend_below(figure, (left, right), ncols=3)
     return figure
 

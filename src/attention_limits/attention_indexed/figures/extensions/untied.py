@@ -5,6 +5,7 @@ import numpy as np
 from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
     GENERALISATION,
+    SAMPLES,
     amp,
     amp_key,
     excess,
@@ -88,4 +89,4 @@ def _compare(above, below, untied, tied, rectangular=None):
     below.set(ylabel=GENERALISATION, ylim=(0, None))
     for axes in (above, below):
         axes.locator_params(axis="x", nbins=6)
-        axes.set(xlabel=r"samples $\alpha = n/d^2$", xlim=(0, end))
+        axes.set(xlabel=SAMPLES, xlim=(0, end))

@@ -6,6 +6,7 @@ from attention_limits.attention_indexed.figures.papers.published import HARDMAX_
 from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
     GENERALISATION,
+    SAMPLES,
     amp,
     amp_key,
     excess,
@@ -54,7 +55,7 @@ def draw(cubes):
     left.set(ylabel=ESTIMATION, ylim=(4e-4, 1.3))
     right.set(ylabel=GENERALISATION, ylim=(1e-2, 2.5))
     for axes in (left, right):
-        axes.set(xscale="log", yscale="log", xlabel=r"samples $\alpha = n/d^2$")
+        axes.set(xscale="log", yscale="log", xlabel=SAMPLES)
     legend_below(figure, (left, right))
     return figure
 

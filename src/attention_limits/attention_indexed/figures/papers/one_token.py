@@ -9,6 +9,7 @@ from attention_limits.attention_indexed.figures.papers.published import (
 )
 from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
+    SAMPLES,
     amp,
     model,
     setting,
@@ -45,7 +46,7 @@ def draw(cubes):
         _quadratic(axes, cubes["quadratic_network"], cubes["quadratic_network_decay"], noise)
     _bilinear(panels[2], cubes)
     for axes in panels:
-        axes.set_xlabel(r"samples $\alpha = n/d^2$")
+        axes.set_xlabel(SAMPLES)
     panels[0].set(ylabel=ESTIMATION, ylim=(0, 1.25))
     legend_below(figure, panels)
     return figure

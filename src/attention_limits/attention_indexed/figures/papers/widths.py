@@ -5,6 +5,8 @@ import numpy as np
 from attention_limits.attention_indexed.figures.shared import (
     ESTIMATION,
     GENERALISATION,
+    SAMPLES,
+    SAMPLES_PER_WIDTH,
     amp,
     amp_key,
     excess,
@@ -65,7 +67,7 @@ def draw_widths(axes, cube, published=None):
     amp_key(axes, cube)
     _mark(axes, cube)
     mark_threshold(axes, np.nan, KEY, label="exact recovery")
-    axes.set(xlabel=r"samples $\alpha = n/d^2$", ylabel=ESTIMATION, ylim=(0, 1.08), xlim=(0, float(cube.alpha.max())))
+    axes.set(xlabel=SAMPLES, ylabel=ESTIMATION, ylim=(0, 1.08), xlim=(0, float(cube.alpha.max())))
     axes.locator_params(axis="x", nbins=5)
 
 
@@ -77,9 +79,7 @@ def draw_outputs(axes, cube, panel):
         amp(axes, cube, color, ratio=ratio, variable="error_bayes")
     _mark(axes, cube)
     output_key(axes, panel, same=model(cube, "channel") == "linear")
-    axes.set(
-        xlabel=r"samples $\alpha = n/d^2$", ylabel=GENERALISATION, ylim=(0, None), xlim=(0, float(cube.alpha.max()))
-    )
+    axes.set(xlabel=SAMPLES, ylabel=GENERALISATION, ylim=(0, None), xlim=(0, float(cube.alpha.max())))
     axes.locator_params(axis="x", nbins=5)
 
 
@@ -112,7 +112,7 @@ def draw_small_width(cube, logarithmic, marks):
         for position, text, hollow in marks:
             mark_threshold(axes, position, ratio_color(0), label=text, hollow=hollow)
         axes.set(
-            xlabel=r"samples per dimension and width $\bar\alpha = n/(dr)$",
+            xlabel=SAMPLES_PER_WIDTH,
             xscale="log" if logarithmic else "linear",
             xlim=(float(part.rescaled_alpha[0]), float(part.rescaled_alpha[-1])),
         )
