@@ -50,7 +50,10 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """The thresholds of both layers, with their errors, and the largest difference of the overlaps between both starts."""
+    """The thresholds of both layers, with their errors, and the largest difference of the overlaps between both starts.
+
+    By state evolution the plug-in error at published alphas, and the overlap of layer 1 where the published one begins to differ.
+    """
     cube = cubes["fig1_learning_curve"]
     here = cubes["fig1_onset"].sel(skip=specifications(cube)["gamp"]["model"]["skip"])
     found = {f"alpha_{layer}": layer_threshold_and_error(here, layer) for layer in (1, 2)}
@@ -59,7 +62,17 @@ def numbers(cubes):
     starts = [cube.sel(estimator=name) for name in ("state_evolution", "state_evolution_informed")]
     sound = passed(starts[0], "overlap") * passed(starts[1], "overlap") == 1
     gap = abs((starts[1].overlap - starts[0].overlap).where(sound).mean("replica"))
-    return values | {"gap": max(float(gap.sel(layer=layer, layer_star=layer).max()) for layer in (1, 2))}
+    values |= {"gap": max(float(gap.sel(layer=layer, layer_star=layer).max()) for layer in (1, 2))}
+    errors, overlap = (
+        starts[0][name].where(passed(starts[0], name) == 1).mean("replica") for name in ("error_plug_in", "overlap")
+    )
+    values |= {f"plug_in_{tenths}": float(_near(errors, 0.1 * tenths)) for tenths in (5, 7, 9)}
+    return values | {"first": float(_near(overlap.sel(layer=1, layer_star=1), FIG1_OVERLAPS[3, 0]))}
+
+
+def _near(mean, alpha):
+    """A mean at the alpha of a published value; NaN where the grid has no such alpha."""
+    return mean.reindex(alpha=[alpha], method="nearest", tolerance=1e-3).item()
 
 
 def _draw_overlaps(axes, cube, dimension):
