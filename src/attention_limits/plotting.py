@@ -10,11 +10,13 @@ pale line is one run.
 import functools
 import io
 import string
+from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.style
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
 from matplotlib.lines import Line2D
 
 from attention_limits.numerics.probability.statistics import lies_on_two_sides, mean_and_error
@@ -96,12 +98,26 @@ def house_style(draw):
     @functools.wraps(draw)
     @_settings
     def styled(*arguments, **options):
+        _take_fonts_of_matplotlib()
         figure = draw(*arguments, **options)
         if isinstance(figure, Picture):
             _name_flagged(figure)
         return figure
 
     return styled
+
+
+def _take_fonts_of_matplotlib():
+    """The fonts that come with matplotlib, before others of the same name: with the fonts of a system, pictures would differ.
+
+    The list of fonts in the user's cache can lack them: a process wrote it whose matplotlib was being installed or removed.
+    """
+    folder = Path(mpl.get_data_path(), "fonts", "ttf")
+    listed = {entry.fname for entry in fontManager.ttflist}
+    for file in sorted(folder.glob("*.ttf")):
+        if str(file) not in listed:
+            fontManager.addfont(file)
+    fontManager.ttflist.sort(key=lambda entry: Path(entry.fname).parent != folder)
 
 
 class Picture(Figure):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
+from matplotlib.font_manager import FontEntry, fontManager
 
 from attention_limits.plotting import house_style, new_figure
 
@@ -58,6 +59,19 @@ def test_a_picture_is_the_same_with_any_settings_and_backend_of_matplotlib(tmp_p
         monkeypatch.setitem(mpl.rcParams, "backend", "svg")
         same = picture(tmp_path / f"theirs.{kind}") == plain
     # Not of the bytes: pytest would look for their differences.
+    assert same
+
+
+def test_a_picture_is_the_same_with_any_list_of_fonts(tmp_path, monkeypatch):
+    plain = picture(tmp_path / "plain.png")
+    # A list without the fonts of matplotlib, and with another font of the name of the one that pictures take.
+    bold = Path(mpl.get_data_path(), "fonts", "ttf", "DejaVuSans-Bold.ttf")
+    (tmp_path / "theirs.ttf").write_bytes(bold.read_bytes())
+    theirs = FontEntry(fname=str(tmp_path / "theirs.ttf"), name="DejaVu Sans", weight=400, size="scalable")
+    monkeypatch.setattr(fontManager, "ttflist", [theirs])
+    # This also forgets which files were found for the first picture.
+    fontManager.addfont(bold)
+    same = picture(tmp_path / "theirs.png") == plain
     assert same
 
 
