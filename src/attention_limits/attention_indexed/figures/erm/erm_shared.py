@@ -42,11 +42,11 @@ def method_key(axes, cubes):
     """Entries of the legend for minima and message passing, with the dimension of each of the cubes of the panels a, b."""
     for name, (label, marker) in METHODS.items():
         sizes = {panel: len(cube.eigenvalue) for panel, cube in zip("ab", cubes, strict=True) if name in cube.estimator}
-        text = [f"$d = {size}$" for size in sorted(set(sizes.values()))]
+        text = [f"{size}" for size in sorted(set(sizes.values()))]
         if len(text) > 1:
-            text = [f"$d = {size}$ ({panel})" for panel, size in sizes.items()]
+            text = [f"{size} ({panel})" for panel, size in sizes.items()]
         if text:
-            axes.plot([], [], marker, color=KEY, markersize=4, label=f"{label}, {', '.join(text)}")
+            axes.plot([], [], marker, color=KEY, markersize=4, label=f"{label}, $d$ = {', '.join(text)}")
 
 
 def equations(cube):
