@@ -49,7 +49,10 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """Sizes of AMP; in the hard phase, the errors of layer 1 of the runs that pass their flags, and their number, by start."""
+    """Sizes of AMP; in the hard phase, the errors of layer 1 of the runs that pass their flags, and their number, by start.
+
+    `partial` is the smallest width at which only some scramblings have several fixed points, `several` of `scramblings`.
+    """
     cube = cubes["layers_phases_amp"]
     dimension, ratio = setting(cube, "two_layers_amp", "dimension"), model(cube, "ratio")
     place = float(cube.alpha.sel(alpha=_HARD, method="nearest"))
@@ -64,7 +67,17 @@ def numbers(cubes):
     for name, error in zip(STARTS, sorted(cube.start_error.values, reverse=True), strict=True):
         part = sound.sel(start_error=error)
         found |= {f"{name}_passed": int(part.notnull().sum()), name: float(part.mean())}
-    return found
+    return found | _partial(cubes["layers_phases"].uninformed_end)
+
+
+def _partial(ends):
+    """The smallest width at which some replicas have several fixed points and others not, and how many have them."""
+    number, replicas = ends.notnull().sum("replica"), ends.sizes["replica"]
+    shown = number[(number > 0) & (number < replicas)][:1]
+    several = {"partial": shown.ratio, "several": shown}
+    return {"scramblings": replicas} | {
+        name: float(value[0]) if value.size else np.nan for name, value in several.items()
+    }
 
 
 def _draw_thresholds(axes, cube):
