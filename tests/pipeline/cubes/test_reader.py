@@ -1,3 +1,4 @@
+import subprocess
 import sys
 import time
 import types
@@ -59,6 +60,22 @@ def test_a_file_comes_back_as_it_was_written(tmp_path):
     assert found.converged.dtype == bool
     assert found.attrs["title"] == "x"
     assert [item.name for item in path.parent.iterdir()] == ["cube.nc"]
+
+
+def test_threads_can_read_at_once(tmp_path):
+    # In a process of its own, because without the lock the process can die. Without the lock each of ten trials failed.
+    paths = [tmp_path / f"{number}.nc" for number in range(4)]
+    for path in paths:
+        write_atomic(example(), path)
+    program = (
+        "import sys; from concurrent.futures import ThreadPoolExecutor; from pathlib import Path\n"
+        "from attention_limits.pipeline.cubes.reader import read\n"
+        "with ThreadPoolExecutor(8) as pool: print(len(list(pool.map(read, 50 * [Path(p) for p in sys.argv[1:]]))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program, *map(str, paths)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "200\n"), done.stderr
 
 
 def test_the_same_dataset_gives_the_same_bytes(tmp_path):

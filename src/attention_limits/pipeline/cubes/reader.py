@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import threading
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,10 @@ from attention_limits.pipeline.cubes.cube_bytes import data_digest
 
 # The netCDF library raises one of these for a damaged file; which one depends on the place of the damage.
 _UNREADABLE = (OSError, ValueError, KeyError, IndexError, RuntimeError, AttributeError, TypeError)
+
+# HDF5 is not safe for threads, and xarray locks only the access to values, not the opening of a file. Without this lock, threads
+# that read their data at once get errors, or the process dies.
+_HDF5 = threading.Lock()
 
 
 class OutdatedError(CubeError):
@@ -41,7 +46,7 @@ def read(
     if not path.is_file():
         raise problem("is missing")
     try:
-        with xr.open_dataset(path, engine="netcdf4", decode_times=False) as opened:
+        with _HDF5, xr.open_dataset(path, engine="netcdf4", decode_times=False) as opened:
             dataset = opened.load()
     except _UNREADABLE as error:
         raise problem(f"is not a readable netCDF file ({' '.join(str(error).split())})") from None
