@@ -86,20 +86,35 @@ def draw(cubes):
 
 
 def numbers(cubes):
-    """Number of rows; largest deviation and both tests of the error of AMP; the squares of its prediction, and their probability.
+    """Number of rows; largest deviation, weighted mean in per cent and both tests of the error of AMP; the squares of its
+    prediction, of all rows and of those with a straight line, and their probabilities.
 
     NaN without rows.
     """
-    found = [row for _, row in _all_rows(cubes)]
-    error, prediction = (_tests(found, kind) for kind in ("error", "prediction"))
-    tests = {"squares": error["squares"][0], "signed": error["signed"][0], "predicted": prediction["squares"][0]}
-    tests |= {"unlikely": prediction["squares"][1]}
+    found, straight = ([row for _, row in _all_rows(cubes, most)] for most in (np.inf, 3))
+    error, prediction, bent = _tests(found, "error"), _tests(found, "prediction"), _tests(straight, "prediction")
+    tests = {"squares": error["squares"][0], "signed": error["signed"][0], "unlikely_sum": error["signed"][1]}
+    tests |= dict(zip(("predicted", "unlikely"), prediction["squares"], strict=True))
+    tests |= dict(zip(("bent", "unlikely_bent"), bent["squares"], strict=True))
     tests["largest"] = max((abs(normal_number(*row["error"])) for row in found), default=np.nan)
-    return {"rows": float(len(found))} | (tests if found else dict.fromkeys(tests, np.nan))
+    tests["mean"], tests["spread"] = _weighted_mean([row["error"][:2] for row in found])
+    counts = {"rows": float(len(found)), "lines": float(len(straight))}
+    return counts | (tests if found else dict.fromkeys(tests, np.nan))
 
 
-def _all_rows(cubes):
-    return [row for name, text in CUBES.items() for row in _rows(cubes[name], text, cubes["two_layers"])]
+def _weighted_mean(deviations):
+    """Mean of (deviation, standard error) with the weights 1 / error^2, and its standard error, in per cent; NaN without any."""
+    if not deviations:
+        return np.nan, np.nan
+    shift, error = 100.0 * np.array(deviations).T
+    weight = error**-2
+    return float(weight @ shift / weight.sum()), float(weight.sum() ** -0.5)
+
+
+def _all_rows(cubes, most=np.inf):
+    """Rows of the cubes of at `most` so many dimensions."""
+    kept = {name: text for name, text in CUBES.items() if cubes[name].sizes["dimension"] <= most}
+    return [row for name, text in kept.items() for row in _rows(cubes[name], text, cubes["two_layers"])]
 
 
 def _tests(found, kind):
