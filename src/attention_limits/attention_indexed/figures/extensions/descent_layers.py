@@ -76,19 +76,12 @@ def _theory(axes, cube):
 
 
 def numbers(cubes):
-    """Dimensions, starts and steps; at the largest alpha, training errors and errors of the three layers.
-
-    `error` is the largest standard error of these errors over the `sets` data sets.
-    """
+    """Dimensions, starts and steps; at the largest alpha, training errors and errors of the first two of three layers."""
     two, three = cubes["layers_descent_two"], cubes["layers_descent_three"]
-    last = three.mmse_by_layer_extrapolated.isel(alpha=-1)
-    sets, mean = last.sizes["replica"], last.mean("replica")
+    last = three.mmse_by_layer_extrapolated.isel(alpha=-1).mean("replica")
     return {
-        "first": float(mean.sel(layer=1)),
-        "second": float(mean.sel(layer=2)),
-        "third": float(mean.sel(layer=3)),
-        "error": float(last.std("replica", ddof=1).max()) / sets**0.5,
-        "sets": sets,
+        "first": float(last.sel(layer=1)),
+        "second": float(last.sel(layer=2)),
         "dimension_2": setting(two, "layers_descent", "dimension"),
         "dimension_3": setting(three, "layers_descent", "dimension"),
         "starts": setting(three, "layers_descent", "starts"),

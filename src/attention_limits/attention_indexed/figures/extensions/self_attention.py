@@ -89,20 +89,15 @@ def _points(axes, cube, array, flags, color, marker, shift):
 
 
 def numbers(cubes):
-    """The starts, errors of S and of its parts at one alpha of every scale, and the AMP runs of self-attention that diverged.
-
-    `error` is the largest standard error of these errors.
-    """
+    """The starts, errors of S and of its parts at one alpha of every scale, and the AMP runs of self-attention that diverged."""
     amp = cubes["self_attention"].sel(estimator="untied_amp")
-    iterations, errors = amp.iterations.values, []
-    diverged = np.isfinite(iterations) & ~np.isfinite(amp.mmse.values)
+    iterations, errors = amp.iterations.values, amp.mmse.values
+    diverged = np.isfinite(iterations) & ~np.isfinite(errors)
     found = {"diverged": int(diverged.sum()), "runs": int(np.isfinite(iterations).sum())}
     found["starts"] = setting(cubes["self_attention"], "untied_descent", "starts")
     found["longest"] = float(iterations[diverged].max()) if found["diverged"] else 0.0
     for name, *_ in SHOWN:
         descent = cubes[name].sel(estimator="untied_descent", alpha=0.2)
-        measured = {f"{name}_whole": descent.mmse_extrapolated}
-        measured |= {f"{name}_{part}": descent.mmse_by_part_extrapolated.sel(part=part) for part, _ in PARTS}
-        found |= {key: float(values.mean()) for key, values in measured.items()}
-        errors += [float(values.std(ddof=1)) / values.size**0.5 for values in measured.values()]
-    return found | {"error": max(errors)}
+        found[f"{name}_whole"] = float(descent.mmse_extrapolated.mean())
+        found |= {f"{name}_{part}": float(descent.mmse_by_part_extrapolated.sel(part=part).mean()) for part, _ in PARTS}
+    return found
