@@ -127,9 +127,8 @@ def _under_a_triangle(axes, place):
 def covered(axes):
     """Lines about the legend, and the labels between the data, that cover lines, symbols, bars or bands of the axes."""
     renderer, drawn, boxes = FigureCanvasAgg(axes.figure).get_renderer(), _drawn(axes), []
-    legends = [child for child in axes.get_children() if isinstance(child, Legend)]
     # A legend is empty where no point of the panel has a mean.
-    for legend in (legend for legend in legends if legend.get_texts()):
+    for legend in (child for child in axes.get_children() if isinstance(child, Legend) and child.get_texts()):
         # Without its invisible border.
         border = legend.borderpad * legend.get_texts()[0].get_fontsize() * axes.figure.dpi / 72
         boxes.append((legend.get_window_extent(renderer).padded(-border), "the legend"))

@@ -108,9 +108,10 @@ def house_style(draw):
 
 
 def _take_fonts_of_matplotlib():
-    """The fonts that come with matplotlib, before others of the same name: with the fonts of a system, pictures would differ.
+    """Put the fonts that come with matplotlib into its list of fonts, before others of the same name.
 
-    The list of fonts in the user's cache can lack them: a process wrote it whose matplotlib was being installed or removed.
+    With other fonts the pictures would differ. The list in the user's cache lacks these fonts if a process wrote it while its
+    matplotlib was installed or removed.
     """
     folder = Path(mpl.get_data_path(), "fonts", "ttf")
     listed = {entry.fname for entry in fontManager.ttflist}

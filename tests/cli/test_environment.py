@@ -64,7 +64,7 @@ def test_a_picture_is_the_same_with_any_settings_and_backend_of_matplotlib(tmp_p
 
 def test_a_picture_is_the_same_with_any_list_of_fonts(tmp_path, monkeypatch):
     plain = picture(tmp_path / "plain.png")
-    # A list without the fonts of matplotlib, and with another font of the name of the one that pictures take.
+    # The list lacks matplotlib's fonts. Another font in it has the name of the font that pictures use.
     bold = Path(mpl.get_data_path(), "fonts", "ttf", "DejaVuSans-Bold.ttf")
     (tmp_path / "theirs.ttf").write_bytes(bold.read_bytes())
     theirs = FontEntry(fname=str(tmp_path / "theirs.ttf"), name="DejaVu Sans", weight=400, size="scalable")

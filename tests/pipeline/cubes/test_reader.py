@@ -63,7 +63,7 @@ def test_a_file_comes_back_as_it_was_written(tmp_path):
 
 
 def test_threads_can_read_at_once(tmp_path):
-    # In a process of its own, because without the lock the process can die. Without the lock each of ten trials failed.
+    # A separate process reads: without the lock it can crash. Each of ten trials without the lock failed.
     paths = [tmp_path / f"{number}.nc" for number in range(4)]
     for path in paths:
         write_atomic(example(), path)

@@ -42,7 +42,7 @@ def method_key(axes, cubes):
     """Entries of the legend for minima and message passing, with the dimension of each of the cubes of the panels a, b."""
     for name, (label, marker) in METHODS.items():
         sizes = {panel: len(cube.eigenvalue) for panel, cube in zip("ab", cubes, strict=True) if name in cube.estimator}
-        text = [f"{size}" for size in sorted(set(sizes.values()))]
+        text = [str(size) for size in sorted(set(sizes.values()))]
         if len(text) > 1:
             text = [f"{size} ({panel})" for panel, size in sizes.items()]
         if text:

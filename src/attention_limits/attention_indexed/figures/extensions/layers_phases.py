@@ -72,12 +72,10 @@ def numbers(cubes):
 
 def _partial(ends):
     """The smallest width at which some replicas have several fixed points and others not, and how many have them."""
-    number, replicas = ends.notnull().sum("replica"), ends.sizes["replica"]
-    shown = number[(number > 0) & (number < replicas)][:1]
-    several = {"partial": shown.ratio, "several": shown}
-    return {"scramblings": replicas} | {
-        name: float(value[0]) if value.size else np.nan for name, value in several.items()
-    }
+    number, scramblings = ends.notnull().sum("replica"), ends.sizes["replica"]
+    some = [pair for pair in zip(ends.ratio.values, number.values, strict=True) if 0 < pair[1] < scramblings]
+    partial, several = min(some, default=(np.nan, np.nan))
+    return {"partial": float(partial), "several": float(several), "scramblings": scramblings}
 
 
 def _draw_thresholds(axes, cube):

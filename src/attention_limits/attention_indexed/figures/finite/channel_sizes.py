@@ -91,6 +91,7 @@ def numbers(cubes):
 
     NaN without rows.
     """
+    # `inverse_law` takes a straight line for three dimensions.
     found, straight = ([row for _, row in _all_rows(cubes, most)] for most in (np.inf, 3))
     error, prediction, bent = _tests(found, "error"), _tests(found, "prediction"), _tests(straight, "prediction")
     tests = {"squares": error["squares"][0], "signed": error["signed"][0], "unlikely_sum": error["signed"][1]}
@@ -107,8 +108,8 @@ def _weighted_mean(deviations):
     if not deviations:
         return np.nan, np.nan
     shift, error = 100.0 * np.array(deviations).T
-    weight = error**-2
-    return float(weight @ shift / weight.sum()), float(weight.sum() ** -0.5)
+    mean, weight = np.average(shift, weights=error**-2, returned=True)
+    return float(mean), float(weight**-0.5)
 
 
 def _all_rows(cubes, most=np.inf):

@@ -15,14 +15,15 @@ def draw(cubes):
     alpha = float(cube.alpha.values[0])
     amp = at(cube, estimator="matrix_amp_sizes", alpha=alpha)
     limit = float(amp.mmse_limit.max())
+    shift = SHIFT / float(cube.dimension.min())
     descent = by_dimension(cube, "mmse_extrapolated", "finite", estimator="gradient_descent", alpha=alpha)
     shown = (
-        (descent, COLORS["average"], "*", SHIFT, "gradient descent, limit of many starts"),
-        (by_dimension(amp, "mmse"), COLORS["amp"], "o", -SHIFT, f"AMP, the same data{left_out(amp)}"),
+        (descent, COLORS["average"], "*", shift, "gradient descent, limit of many starts"),
+        (by_dimension(amp, "mmse"), COLORS["amp"], "o", -shift, f"AMP, the same data{left_out(amp)}"),
     )
-    for (dimension, mean, error), color, marker, shift, label in shown:
+    for (dimension, mean, error), color, marker, beside, label in shown:
         look = {"color": color, "markersize": 5, "capsize": 2, "elinewidth": 1, "label": label}
-        axes.errorbar(1.0 / dimension + shift, mean / limit, error / limit, fmt=marker, **look)
+        axes.errorbar(1.0 / dimension + beside, mean / limit, error / limit, fmt=marker, **look)
     dimension, mean, error = descent_excess(cube, alpha=alpha)
     look, label = {"fmt": "D", "color": VERMILLION}, "Bayes-optimal + difference of both"
     draw_law(axes, (dimension, limit + mean, error), limit, look, (0.0, -0.0015), label=label, order=1)

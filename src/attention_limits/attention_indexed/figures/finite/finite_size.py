@@ -40,16 +40,14 @@ def numbers(cubes):
 def _draw_channel(axes, cube, channel):
     """Errors of AMP and their predictions at each alpha, divided by the limit from state evolution."""
     place, entries, labels = 0, [], []
-    # Shifts keep their share of the axis, whose end is the smallest dimension: 50 has the shifts of `laws`.
     largest = 1.0 / float(cube.dimension.min())
-    shift_here, step = SHIFT * 50 * largest, STEP * 50 * largest
     for number, (alpha, (color, marker)) in enumerate(zip(cube.alpha.values, LOOKS, strict=False)):
         part = cube.sel(alpha=alpha)
         limit = float(part.mmse_limit.max())
         for variable, opacity, style in (("mmse", 1.0, "-"), ("mmse_predicted", 0.45, "--")):
-            shift = shift_here * (2 * number - 1 + (opacity < 1.0))
+            shift = SHIFT * largest * (2 * number - 1 + (opacity < 1.0))
             look = {"fmt": marker, "color": color, "alpha": opacity}
-            draw_law(axes, by_dimension(part, variable), limit, look, (shift, -(1 + place) * step), style)
+            draw_law(axes, by_dimension(part, variable), limit, look, (shift, -(1 + place) * STEP * largest), style)
             place += 1
         entries += axes.plot([], [], marker, color=color, markersize=4)
         labels.append(rf"$\alpha = {alpha:g}${left_out(part)}")
@@ -60,7 +58,7 @@ def _draw_channel(axes, cube, channel):
     labelled = cube.dimension.values[:: 1 if cube.sizes["dimension"] <= 3 else 2]
     axes.set(
         xlabel="$1/d$", xticks=[0.0, *(1.0 / labelled)], title=rf"{channel}, $M = 2$, $\rho = 0.5$, damped",
-        xlim=(-(1 + place) * step, 1.08 * largest),
+        xlim=(-(1 + place) * STEP * largest, 1.08 * largest),
     )  # fmt: skip
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:.3g}")
     shade_limit(axes)

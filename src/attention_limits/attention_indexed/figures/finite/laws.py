@@ -5,8 +5,8 @@ from numpy.polynomial.polynomial import polyval
 
 from attention_limits.attention_indexed.readings import dropped, inverse_law
 
-# Shift of symbols in 1/d that would hide each other, and distance of the limits to 1/d = 0.
-SHIFT, STEP = 0.00025, 0.0008
+# Shift of symbols that would hide each other, and distance of the limits to 1/d = 0, both in units of the largest 1/d.
+SHIFT, STEP = 0.0125, 0.04
 
 
 def draw_law(axes, means, limit, look, places, style="-", label=None, order=None):

@@ -102,7 +102,7 @@ def _depth(axes, cube, deep, order):
     # A layer has another distance from the output at each depth: no line connects its points.
     _layers(axes, deep, "depth", "number of layers $L$", lines=False)
     _layers(axes, cube, "depth", "number of layers $L$", lines=False, labelled=False)
-    # Of deeper models the atlas holds the first threshold alone at `laptop`, at `paper` at the largest depth. Next is layer 1.
+    # The atlas holds only the first threshold of deeper models at `laptop`, and of the deepest one at `paper`. Layer 1 is next.
     without = deep.depth.values[np.isnan(layer_threshold_and_error(deep, 1)[0])]
     order = order.sel(depth=[depth for depth in order.depth.values if depth in without])
     if order.sizes["depth"]:
