@@ -112,7 +112,6 @@ CASES = (
     ),
     Case(
         f"{_POT}.alignment_transformer", "protein", "epochs", None, {"samples": 500, "layers": 3, "evaluations": 1},
-        (0.1, 0.3, 1, 3),
     ),
     Case(f"{_POT}.generated_sequences", "protein", "generated", "generated_converged"),
     Case(
