@@ -51,7 +51,8 @@ def test_the_commands(project, capsys):
     assert main(check) == 0
     # The verdict that the reader looks for; without `--resolution` one check of the page's link stays undecided.
     shown = capsys.readouterr().out
-    assert "fibre agree" in shown and "passes all" in shown
+    assert "fibre agree" in shown
+    assert "passes all" in shown
     assert main(threshold) == 0
     assert "1. alpha = " in capsys.readouterr().out
 
