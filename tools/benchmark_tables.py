@@ -89,26 +89,28 @@ def exponent(sizes, start, key):
 
 def _exponent_text(sizes, start):
     found = exponent(sizes, start, "seconds")
-    return "–" if found is None else f"{found:.1f}"
+    # No "-0.0".
+    return "–" if found is None else f"{round(found, 1) + 0.0}"
 
 
 def _at_ten_times(row):
-    """The cost at ten times the size of `paper`: "measured", or by the last exponents, with what forbids this size."""
+    """The cost at ten times the size of `paper`: "measured", what forbids this size, or the cost by the last exponents."""
     last, target = row["sizes"][-1], 10 * row["paper"]
     # One key allows 2 001, not 2 010.
     if last["size"] >= 0.99 * target:
         return "measured"
-    limit = f"; {row['limit']}" if row["limit"] else ""
+    if row["limit"]:
+        return row["limit"]
     cost = {}
     for key in ("seconds", "memory"):
         power = exponent(row["sizes"], row["start"], key)
         if power is None and key == "seconds":
-            return f"too short to extrapolate{limit}"
+            return "too short to extrapolate"
         # Memory that does not show its growth beside that of the program stays.
         grown = (last[key] - row["start"][key]) * (target / last["size"]) ** (power or 0.0)
         cost[key] = row["start"][key] + max(grown, 0.0)
     time = f"{cost['seconds'] / 3600:.2g} h" if cost["seconds"] > 3600 else f"{cost['seconds'] / 60:.2g} min"
-    return f"extrapolated: {time}, {cost['memory'] / 1000:.2g} GB{limit}"
+    return f"extrapolated: {time}, {cost['memory'] / 1000:.2g} GB"
 
 
 def _count(number):
