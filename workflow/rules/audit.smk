@@ -28,7 +28,7 @@ rule audit:
         ENVIRONMENT
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=10,
     params:
         digest=audit_digest(PUBLISHED, PROJECT),
