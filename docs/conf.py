@@ -117,8 +117,9 @@ def literal_types(app, what, name, obj, options, lines):
 
 
 def skipped(app, what, name, obj, skip, options):
-    """Leave out the fields of a named tuple: its own docstring describes them."""
-    return True if str(getattr(obj, "__doc__", "")).startswith("Alias for field number") else None
+    """Leave out fields of a named tuple, which its own docstring describes, and `set`, which matplotlib adds to artists."""
+    field = str(getattr(obj, "__doc__", "")).startswith("Alias for field number")
+    return True if field or str(getattr(obj, "__module__", "")).startswith("matplotlib.") else None
 
 
 def escaped(text):
