@@ -258,6 +258,8 @@ def main():
     scale = sys.argv[2] if len(sys.argv) > 2 else "laptop"
     project = load_project(ROOT, {"scale": scale})
     data = json.loads(DATA.read_text(encoding="utf-8"))
+    if scale not in data:
+        sys.exit(f"publish: scale {scale} is not published; allowed: {', '.join(data)}")
     # Numbers and pictures that this run has not made keep their published state.
     own = data[scale]
     drawn = drawn_pictures(project, results)

@@ -420,3 +420,9 @@ def test_the_short_table_groups_by_reason_and_shows_three_of_many():
     assert publish.audit_table([agreeing, independent, *rows]).splitlines()[2:] == [
         "| u; w; y (and 2 more) | 2; 2; 2 | 3.00(10); 5.00(10); 7.00(10) | why |"
     ]
+
+
+def test_only_laptop_and_paper_are_published(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["publish.py", "results/smoke", "smoke"])
+    with pytest.raises(SystemExit, match="scale smoke is not published; allowed: laptop, paper"):
+        publish.main()
