@@ -89,8 +89,8 @@ def exponent(sizes, start, key):
 
 def _exponent_text(sizes, start):
     found = exponent(sizes, start, "seconds")
-    # No "-0.0".
-    return "–" if found is None else f"{round(found, 1) + 0.0}"
+    # The z writes no "-0.0".
+    return "–" if found is None else f"{found:z.1f}"
 
 
 def _at_ten_times(row):

@@ -244,7 +244,7 @@ def test_small_jobs_in_one_submission(project, slurm, sound):
 
 
 def test_all_families_at_smoke_scale(slurm, tmp_path):
-    """The real experiments, data shared by several estimators among them. CLUSTER_FAMILIES=potts_mlm takes but one family.
+    """The real experiments, data shared by several estimators among them. CLUSTER_FAMILIES=potts_mlm runs one family alone.
 
     Twenty chunks, or twenty merges, share a submission, because each submission starts Snakemake again.
     """
@@ -252,9 +252,7 @@ def test_all_families_at_smoke_scale(slurm, tmp_path):
     project = load_project(REPOSITORY, {"scale": "smoke", "families": families})
     cubes = [experiment.cube_path(project.run.folder) for experiment in project.all()]
     rules = {
-        f"{load_family(experiment.family).prefix}_{name}"
-        for experiment in project.all()
-        for name in experiment.all_estimators
+        load_family(experiment.family).rule(name) for experiment in project.all() for name in experiment.all_estimators
     }
     # A node has one core: what is grouped goes one after the other.
     grouped = ["--groups", *(f"{rule}=chunks" for rule in sorted(rules))]

@@ -28,7 +28,7 @@ rule audit:
         ENVIRONMENT
     threads: 1
     resources:
-        mem_mb=lambda wildcards, attempt: 2000 * attempt,
+        mem_mb=doubled(2000),
         runtime=10,
     params:
         digest=audit_digest(PUBLISHED, PROJECT),

@@ -67,6 +67,11 @@ def text(value):
     return lambda wildcards: value
 
 
+def doubled(amount):
+    """A resource that doubles at each new attempt, for a job that was killed because of its memory or its time."""
+    return lambda wildcards, attempt: amount * 2 ** (attempt - 1)
+
+
 # The params of a job that draws a figure, for the report: its caption with the numbers that the picture holds.
 def caption_of(figure):
     raw = figure.caption.read_text(encoding="utf-8")

@@ -27,8 +27,8 @@ for family in PROJECT.experiments:
             ENVIRONMENT
         threads: 1
         resources:
-            mem_mb=lambda wildcards, attempt: 2000 * attempt,
-            runtime=lambda wildcards, attempt: 30 * attempt,
+            mem_mb=doubled(2000),
+            runtime=doubled(30),
         params:
             digest=digest_of(family),
             experiment=experiment_file(family),

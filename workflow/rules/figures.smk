@@ -25,7 +25,7 @@ for figure in PROJECT.figures.values():
             ENVIRONMENT
         threads: 1
         resources:
-            mem_mb=lambda wildcards, attempt: 2000 * attempt,
+            mem_mb=doubled(2000),
             runtime=10,
         params:
             figure=f"{figure.family}/{figure.module.rpartition('.')[2]}",

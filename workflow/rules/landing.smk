@@ -16,7 +16,7 @@ rule landing:
         ENVIRONMENT
     threads: 1
     resources:
-        mem_mb=lambda wildcards, attempt: 2000 * attempt,
+        mem_mb=doubled(2000),
         runtime=10,
     params:
         code=code_digest("attention_limits.cli.landing", extra_files=[SOURCE / "cli" / "landing.html"]),
