@@ -18,6 +18,8 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
+from threadpoolctl import threadpool_info
+
 # The rows import the naive methods of toycodes/.
 sys.path.append(str(Path(__file__).parents[1]))
 # The modules beside this one that have rows(quick) and growths(quick).
@@ -43,6 +45,7 @@ def measure(quick, families):
         "machine": f"{os.cpu_count()} cores, {processor()}, load {os.getloadavg()[0]:.1f} at the end",
         "versions": f"Python {platform.python_version()}, "
         + ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba")),
+        "linear algebra": kernels(),
         "threads": "one per process, except where a row names more",
         "not in the times": "compilation, imports, the start of processes",
         "naive denoiser": "dblquad for Z and the four posterior means, forward differences for ∂g",
@@ -59,6 +62,16 @@ def processor():
     path = Path("/proc/cpuinfo")
     found = re.search(r"^model name\s*: (.*)$", path.read_text(), re.MULTILINE) if path.is_file() else None
     return found[1] if found else platform.machine()
+
+
+def kernels():
+    """Versions of BLAS in this process, and the processors for which their kernels were written."""
+    libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    return ", ".join(
+        sorted(
+            {f"{item['internal_api']} {item['version']}, kernels for {item.get('architecture')}" for item in libraries}
+        )
+    )
 
 
 def start_of_a_job(repeats=5):

@@ -1,10 +1,10 @@
 """The results of an earlier smoke run: `python tests/golden/golden.py RESULTS` writes them anew, see `make golden`.
 
-The bytes of floating-point results depend on the instructions of the processor (order of sums, fused multiplication) and on
-the versions of the libraries. So the file holds two records for each cube. The digest of its data and the platform that gave
-it are compared exactly, on this platform alone. Other platforms compare for each variable its form, which must be the same, the
-number of missing values, and three weighted sums. A difference of the sums is a warning and no error, because rounding grows in
-training and in iterations that have not converged.
+The bytes of floating-point results depend on the instructions of the processor (order of sums, fused multiplication), on the
+kernels of BLAS, and on the versions of the libraries. So the file holds two records for each cube. The digest of its data and
+the platform that gave it are compared exactly, on this platform alone. Other platforms compare for each variable its form, which
+must be the same, the number of missing values, and three weighted sums. A difference of the sums is a warning and no error,
+because rounding grows in training and in iterations that have not converged.
 """
 
 import hashlib
@@ -21,16 +21,25 @@ TOLERANCE = 1e-6
 
 
 def platform() -> dict[str, str]:
-    """The platform that decides the last bits: the processor's instructions and the libraries that compute."""
+    """The platform that decides the last bits: instructions of the processor, kernels of BLAS, libraries that compute."""
     import llvmlite.binding as llvm
+    import scipy.linalg  # noqa: F401, loads its BLAS beside that of NumPy
     from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+    from threadpoolctl import threadpool_info
 
     from attention_limits.pipeline.base.provenance import versions
 
     found = [name for name in __cpu_dispatch__ if __cpu_features__[name]]
     used = {name: version for name, version in versions().items() if name != "attention-limits"}
     libraries = " ".join(f"{name} {version}" for name, version in sorted(used.items()))
-    return {"processor": f"{llvm.get_host_cpu_name()}: {' '.join(found)}", "libraries": libraries}
+    # OpenBLAS takes its kernels by the processor, or as OPENBLAS_CORETYPE says.
+    loaded = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    kernels = {f"{library['internal_api']} {library.get('architecture')}" for library in loaded}
+    return {
+        "processor": f"{llvm.get_host_cpu_name()}: {' '.join(found)}",
+        "linear algebra": " ".join(sorted(kernels)),
+        "libraries": libraries,
+    }
 
 
 def record(path: Path) -> dict:

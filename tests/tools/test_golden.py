@@ -1,5 +1,11 @@
 """The golden file distinguishes data that differ: exactly where it can, loosely elsewhere."""
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -38,3 +44,24 @@ def test_what_differs(record, changes, here, elsewhere, moved):
     assert bool(golden.differences(*pair, same_platform=True)) == here
     assert bool(golden.differences(*pair, same_platform=False)) == elsewhere
     assert bool(golden.drift(*pair)) == moved
+
+
+def test_other_kernels_of_blas_are_another_platform():
+    """OpenBLAS gives other last digits with other kernels, on the same processor."""
+
+    def platform(kernels):
+        done = subprocess.run(
+            [sys.executable, "-c", "import json, golden; print(json.dumps(golden.platform()))"],
+            cwd=Path(golden.__file__).parent,
+            env=os.environ | {"OPENBLAS_CORETYPE": kernels},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return json.loads(done.stdout)
+
+    known, other = platform("Nehalem"), platform("Haswell")
+    if "openblas Nehalem" not in known["linear algebra"]:
+        pytest.skip("no OpenBLAS with kernels for this processor family")
+    assert "openblas Haswell" in other["linear algebra"]
+    assert {name for name in known if known[name] != other[name]} == {"linear algebra"}
