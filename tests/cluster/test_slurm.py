@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -15,7 +14,7 @@ from slurm import NODES, PROGRAMS, Slurm
 
 from attention_limits.pipeline.experiments.experiment import load_family
 from attention_limits.pipeline.experiments.project import load_project
-from toy import REPOSITORY, Toy
+from toy import REPOSITORY, Toy, linked_python
 
 pytestmark = pytest.mark.cluster
 
@@ -258,13 +257,15 @@ def test_all_families_at_smoke_scale(slurm, tmp_path):
     grouped = ["--groups", *(f"{rule}=chunks" for rule in sorted(rules))]
     grouped += ["--group-components", "chunks=20", "drawing=20", "--cores", "1"]
     profile = ["--workflow-profile", str(REPOSITORY / "workflow/profiles/slurm"), *SITE, "--jobs", "4"]
+    # The checkout may lie in a path with a space, where no queue starts a Python.
+    python = linked_python(tmp_path / "environment")
     digests = []
     for name, how in (("local", ["--cores", "2"]), ("on slurm", [*profile, *grouped])):
         folder = tmp_path / name
         folder.mkdir()
         arguments = ["-s", str(REPOSITORY / "Snakefile"), "--config", "scale=smoke", f"families={families}"]
         done = subprocess.run(
-            [sys.executable, "-m", "snakemake", *arguments, *how, "--", *cubes],
+            [python, "-m", "snakemake", *arguments, *how, "--", *cubes],
             cwd=folder,
             env={**os.environ, **slurm.environment()},
             capture_output=True,
