@@ -183,7 +183,8 @@ def markdown(rows, growths, roofs, conditions):
     return (
         f"# Benchmarks\n\nMedian (lowest–highest).\n\n{listed}\n\n{comparisons}\n\n## Growth of the cost\n\n"
         f"time ~ size^exponent, exponent ± standard error of the fit.\n\n{fits}\n\n## Share of the limit of one core\n\n"
-        "Bound: the time of the counted operations, exponentials and normal numbers at the rates above, or that of the bytes.\n\n"
+        "Bound: the longer of two times: the counted operations, exponentials and normal numbers at the rates above, "
+        "or the bytes.\n\n"
         f"{roof_table(roofs)}\n"
     )
 
