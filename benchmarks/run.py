@@ -66,12 +66,9 @@ def processor():
 
 def kernels():
     """Versions of BLAS in this process, and the processors for which their kernels were written."""
-    libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
-    return ", ".join(
-        sorted(
-            {f"{item['internal_api']} {item['version']}, kernels for {item.get('architecture')}" for item in libraries}
-        )
-    )
+    loaded = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    names = {f"{item['internal_api']} {item['version']} for {item.get('architecture')}" for item in loaded}
+    return ", ".join(sorted(names))
 
 
 def start_of_a_job(repeats=5):
