@@ -76,6 +76,6 @@ def page(laptop, paper):
         found = distance(other, row, row["growth"])
         values += [] if found is None else [found]
         numbers = (number_text(item["ours"], item["error"]) for item in (other, row))
-        lines.append(f"| {row['quantity']} | {' | '.join(numbers)} | {'' if found is None else f'{found:+.1f}'} |")
+        lines.append(f"| {row['quantity']} | {' | '.join(numbers)} | {'' if found is None else f'{found:+z.1f}'} |")
     table = ["| Quantity | laptop | paper | Difference |", "|---|---|---|---|", *lines]
     return "\n".join([HEAD, summary(values), "", *table]) + "\n"
